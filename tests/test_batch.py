@@ -14,11 +14,11 @@ from tests.specification import promises
 
 
 class SaleTests(BatchCase):
-    """A sale that is paid by card."""
+    """A sale by card."""
 
     @promises("4.1.execute-pkg", "4.6.1.1")
     def test_card(self) -> None:
-        """The terminal takes the sum, the receipt names the card, and the answer is the register's own."""
+        """The terminal takes the sum, the receipt has the card's data, and the answer is the register's own."""
         answer = self.sell(amount=125.5)
         self.assertAnswer(answer, 0)
         info = answer["info"]
@@ -33,7 +33,7 @@ class SaleTests(BatchCase):
         self.assertEnd([12550], [12550], ["done"])
 
     def test_without_pays(self) -> None:
-        """A sale that names no payment goes to the terminal as a whole, discounts and taxes on top included."""
+        """A sale without payments is paid completely at the terminal, including discounts and added taxes."""
         body = sale(amount=100, pays=None)
         body["fiscal"]["receipt"].update(disc=10, disc_type=0)
         answer = self.ask(body)
@@ -42,7 +42,7 @@ class SaleTests(BatchCase):
         self.assertEqual(answer["info"]["printinfo"]["pays"][0]["type"], 2)
 
     def test_cash(self) -> None:
-        """A receipt without a configured payment type never meets the terminal, and opens the drawer."""
+        """A receipt without a configured payment type does not use the terminal, and opens the drawer."""
         answer = self.sell(pays=[{"type": 0, "sum": 100}])
         self.assertAnswer(answer, 0)
         self.assertEqual((answer["info"]["ispay"], answer["info"]["isprint"]), (0, 1))
@@ -51,7 +51,7 @@ class SaleTests(BatchCase):
         self.assertEqual(self.drawer(), 1)
 
     def test_card_opens_no_drawer(self) -> None:
-        """Where no cash is in it the drawer stays shut."""
+        """Without cash the drawer stays closed."""
         self.sell()
         self.assertEqual(self.drawer(), 0)
         self.sell("u", pays=[{"type": 2, "sum": 60}, {"type": 0, "sum": 40}])
@@ -65,13 +65,13 @@ class SaleTests(BatchCase):
 
     @promises("2.2.skipprint", "4.6.4")
     def test_skipprint(self) -> None:
-        """``skipprint`` keeps the receipt from being printed."""
+        """With ``skipprint`` the receipt is not printed."""
         self.assertEqual(self.sell(skipprint=True)["info"]["isprint"], 0)
         self.assertEqual(self.rows("doc"), [])
 
     @promises("4.6.1.2")
     def test_transaction_id_is_ignored(self) -> None:
-        """``transaction_id`` and ``transaction_search`` mean nothing here: each tag is its own payment."""
+        """``transaction_id`` and ``transaction_search`` have no effect here: each tag is its own payment."""
         for tag in ("a", "b"):
             self.assertAnswer(self.sell(tag, transaction_id="one", transaction_search=2), 0)
         self.assertEnd([10_000, 10_000], [10_000, 10_000], ["done", "done"])
@@ -89,7 +89,7 @@ class SaleTests(BatchCase):
         self.assertEqual((self.rows("pay"), self.rows()), ([], []))
 
     def test_closed_shift(self) -> None:
-        """On a closed register nothing is charged."""
+        """With a closed register nothing is charged."""
         self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
         self.assertAnswer(self.sell(), 1092, 3)
         self.assertEqual(self.rows("pay"), [])
@@ -103,26 +103,26 @@ class SaleTests(BatchCase):
         self.assertEnd([10_000], [10_000], ["refused", "done"])
 
     def test_list_of_receipts(self) -> None:
-        """A request for the list of receipts is only that, whatever task stands beside it."""
+        """A request for the list of receipts returns only the list, with any task beside it."""
         body = sale()
         body["fiscal"]["get_receipts"] = 1
         self.assertEqual(self.ask(body)["info"]["docs"], [])
         self.assertEnd([], [], [])
 
     def test_wrong_kind(self) -> None:
-        """Batch mode begins with a register."""
+        """A request in batch mode names a register."""
         answer = self.ask({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 1}})
         self.assertAnswer(answer, 2000, 3)
         self.assertEqual(self.terminal(), [])
 
 
 class TypesTests(BatchCase):
-    """Several payment types go to the terminal together."""
+    """Several payment types are paid at the terminal together."""
 
     batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "pay_types": [2, 3, 4]}
 
     def test_sum(self) -> None:
-        """Of 120 by 5, 200 by 2 and 500 by 3 the terminal gets 700, and both parts carry the card's data."""
+        """Of 120 by 5, 200 by 2 and 500 by 3 the terminal gets 700, and both parts have the card's data."""
         answer = self.sell(
             amount=820, pays=[{"type": 5, "sum": 120}, {"type": 2, "sum": 200}, {"type": 3, "sum": 500}]
         )
@@ -134,12 +134,12 @@ class TypesTests(BatchCase):
 
 
 class MerchantTests(BatchCase):
-    """The settings name a merchant in the terminal."""
+    """The settings name a merchant of the terminal."""
 
     batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "merchant": "2"}
 
     def test_merchant(self) -> None:
-        """The payment and its cancel go to the merchant of the settings."""
+        """The payment and its cancellation use the merchant of the settings."""
         self.rules("test", ("sale", "refuse", "1102"))
         self.sell()
         orders = [row.request for row in self.rows("pay")]
@@ -147,10 +147,10 @@ class MerchantTests(BatchCase):
 
 
 class ReturnTests(BatchCase):
-    """Goods come back, and the money goes back to the card."""
+    """Goods are returned, and the money goes back to the card."""
 
     def bought(self) -> Answer:
-        """The terminal's own answer to a payment of 100.00 that is sold beside."""
+        """The terminal's answer to a payment of 100.00 that is also sold."""
         self.assertAnswer(self.sell("sold"), 0)
         paid = self.ask({"device": "pos", "type": 3, "pay": {"task": 17}}, batch=False)
         info: Answer = paid["info"]
@@ -172,7 +172,7 @@ class ReturnTests(BatchCase):
         self.assertEqual((self.held(), self.sales("return")), ([], [10_000]))
 
     def test_refund_taken_back(self) -> None:
-        """A refund whose receipt is refused for good is cancelled."""
+        """If its receipt is finally refused, a refund is cancelled."""
         info = self.bought()
         self.rules("test", ("return", "refuse", "1102"))
         self.assertAnswer(self.ask(sale("r", task=2, pay={"task": 2, "refundid": info["refundid"]})), 1102, 3)
@@ -180,7 +180,7 @@ class ReturnTests(BatchCase):
         self.assertEqual(self.unfinished(), [])
 
     def test_cancel_cannot_be_taken_back(self) -> None:
-        """A cancel whose receipt is refused for good is left to a person: what is cancelled stays cancelled."""
+        """If its receipt is finally refused, a cancellation is left to a person: it cannot be undone."""
         info = self.bought()
         self.rules("test", ("return", "refuse", "1102"))
         answer = self.ask(sale("r", task=2, pay={"task": 3, "cancelid": info["cancelid"]}))
@@ -201,7 +201,7 @@ class RepeatTests(BatchCase):
 
     @promises("4.6.2", "4.6.3.1", "4.6.3.2")
     def test_known(self) -> None:
-        """A tag that is known touches neither terminal nor register, and answers what was answered."""
+        """A known tag uses neither terminal nor register, and returns the stored answer."""
         first = self.sell()
         again = self.sell()
         self.assertEqual({**again, "task_status": 1}, first)
@@ -210,7 +210,7 @@ class RepeatTests(BatchCase):
         self.assertEqual(len([row for row in self.rows("doc") if row.state == "done"]), 1)
 
     def test_known_with_other_content(self) -> None:
-        """A known tag with another receipt answers the earlier one with 1051 among its warnings."""
+        """A known tag with another receipt returns the earlier answer, with 1051 among its warnings."""
         self.sell()
         answer = self.sell(amount=5)
         self.assertAnswer(answer, 0)
@@ -226,7 +226,7 @@ class RepeatTests(BatchCase):
         self.assertEnd([10_000], [10_000], ["done"])
 
     def test_sold_elsewhere(self) -> None:
-        """A tag that was sold at another door is known here, and compared there."""
+        """A tag that was sold on another path is known here, and is compared here."""
         elsewhere = {"device": "test", "tag": "t", "type": 1, "fiscal": {"task": 1, "receipt": cash_receipt(100)}}
         self.assertAnswer(self.ask(elsewhere, batch=False), 0)
         answer = self.sell()
@@ -234,7 +234,7 @@ class RepeatTests(BatchCase):
         self.assertEqual(self.rows("pay"), [])
 
     def test_look_up(self) -> None:
-        """A look-up is answered here as everywhere."""
+        """A look-up is answered here as on other paths."""
         self.assertAnswer(self.ask({"device": "test", "tag": "t"}), 1058, 1)
         docno = self.sell()["info"]["docno"]
         for batch in (True, False):
@@ -242,20 +242,20 @@ class RepeatTests(BatchCase):
 
 
 class ReportTests(BatchCase):
-    """X and Z run the terminal's own reports."""
+    """X and Z make the terminal's own reports."""
 
     def report(self, task: int, tag: str = "") -> Answer:
         """The answer to a report in batch mode."""
         return self.ask({"device": "test", "tag": tag, "type": 1, "fiscal": {"task": task}})
 
     def test_x(self) -> None:
-        """X asks the terminal for its totals."""
+        """X gets the totals of the terminal."""
         self.sell()
         self.assertAnswer(self.report(10), 0)
         self.assertEqual([row.task for row in self.rows("pay")], [1, 10])
 
     def test_z(self) -> None:
-        """Z closes the terminal's batch, once for a tag."""
+        """Z settles the terminal's batch, once for a tag."""
         self.sell()
         self.assertAnswer(self.report(11, "z"), 0)
         again = self.report(11, "z")
@@ -263,7 +263,7 @@ class ReportTests(BatchCase):
         self.assertEqual([kind for kind, _ in self.terminal()], ["payment", "settlement"])
 
     def test_terminal_fails(self) -> None:
-        """What goes wrong at the terminal is a warning beside the register's report."""
+        """A fault at the terminal is a warning in the register's report."""
         self.sell()
         self.rules("pos", ("settlement", "refuse", "journal_full"))
         answer = self.report(11, "z")
@@ -271,7 +271,7 @@ class ReportTests(BatchCase):
         self.assertEqual([warning["code"] for warning in answer["warnings"]], [5003])
 
     def test_not_while_open(self) -> None:
-        """The terminal's batch is not closed while a payment of it may have to be cancelled."""
+        """The terminal's batch is not settled while a payment of it may have to be cancelled."""
         self.rules("test", ("sale", "unreachable"))
         self.sell()
         answer = self.report(11, "z")
@@ -280,7 +280,7 @@ class ReportTests(BatchCase):
         self.assertEqual(self.terminal("settlement"), [])
 
     def test_others(self) -> None:
-        """Other tasks pass through to the register alone."""
+        """Other tasks go to the register only."""
         for task in (18, 20, 21):
             self.assertIn(self.report(task)["res"], (0, 1058))
         cash_in = {"device": "test", "type": 1, "fiscal": {"task": 3, "cash": {"type": 0, "sum": 5}}}
@@ -289,7 +289,7 @@ class ReportTests(BatchCase):
 
 
 class TurnTests(BatchCase):
-    """Register, terminal, printer, each in its turn."""
+    """Register, terminal and printer, one after the other."""
 
     def setUp(self) -> None:
         """The customer takes a second."""
@@ -298,7 +298,7 @@ class TurnTests(BatchCase):
 
     @promises("4.1.one-task")
     def test_busy_register(self) -> None:
-        """A register in a saga answers 1105 at once, at every door."""
+        """A register in a saga answers 1105 at once, on every path."""
         under_way = self.due(sale())
         self.shop.clock.advance(1)
         for batch in (True, False):
@@ -308,7 +308,7 @@ class TurnTests(BatchCase):
         self.assertEnd([10_000], [10_000], ["done"])
 
     def test_busy_terminal(self) -> None:
-        """A busy terminal is waited for 15 seconds, then 1105: nothing is charged, and nothing stands open."""
+        """A saga waits 15 seconds for a busy terminal, then 1105: nothing is charged, and nothing is unfinished."""
         under_way = self.due({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 1}}, batch=False)
         self.shop.clock.advance(1)
         began = self.shop.clock.seconds()
@@ -335,7 +335,7 @@ class SettingsTests(BatchCase):
     """The settings of batch mode."""
 
     def changed(self, **batch: Any) -> Exception | None:
-        """How the wish for other settings was refused, if it was."""
+        """The refusal of other settings, if they were refused."""
         devices = self.shop.core.devices
         change = devices.change(devices.by_name("test").row.dev_id, None, {"batch": batch})
         found: list[Any] = []
@@ -343,7 +343,7 @@ class SettingsTests(BatchCase):
         return found[0].value if found else None
 
     def test_only_while_closed(self) -> None:
-        """They change only while the shift is closed: else 1100."""
+        """They can be changed only while the shift is closed, else 1100."""
         refused = self.changed(terminal="pos", merchant="1")
         assert isinstance(refused, Refused)
         self.assertIs(refused.res, Res.SHIFT_MUST_BE_CLOSED)
@@ -352,7 +352,7 @@ class SettingsTests(BatchCase):
         self.assertIsNone(self.changed(terminal="pos", merchant="1"))
 
     def test_types(self) -> None:
-        """Cash, rounding, an unknown type and the same type twice are no types for the terminal."""
+        """Cash, rounding, an unknown type and the same type twice are not allowed as types for the terminal."""
         self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
         names = [{"code": 0, "name": "Готівка"}, {"code": 2, "name": "Картка"}, {"code": 77, "name": "Заокруглення"}]
         self.shop.settings("test", pay_types=names)
@@ -361,7 +361,7 @@ class SettingsTests(BatchCase):
         self.assertIsNone(self.changed(terminal="pos", pay_types=[2]))
 
     def test_unknown_terminal(self) -> None:
-        """A terminal that there is not is named in the answer, and only a card needs it."""
+        """A terminal that does not exist is named in the answer, and is needed only for a card."""
         for name in ("nowhere", "prn"):
             self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
             self.assertIsNone(self.changed(terminal=name))
@@ -387,7 +387,7 @@ class UnsetTests(BatchCase):
     batch: ClassVar[dict[str, Any]] = {}
 
     def test_no_terminal(self) -> None:
-        """Without a terminal a card is only written down, as everywhere else."""
+        """Without a terminal a card payment is only recorded, as on other paths."""
         answer = self.sell()
         self.assertAnswer(answer, 0)
         self.assertEqual((answer["info"]["ispay"], self.rows("pay")), (0, []))

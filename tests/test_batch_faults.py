@@ -1,4 +1,4 @@
-"""Every step of batch mode with every fault: what the till hears, what terminal and register hold, what comes next.
+"""Every step of batch mode with every fault: the till's answers, the records of terminal and register, the recovery.
 
 docs/batch.md has the same faults as a table and names a test for each.
 """
@@ -25,7 +25,7 @@ from tests.web_case import Connection, exact_json
 from web.site import Door
 
 SAGAS = 1000 if os.environ.get("DMTWISTED_DEEP") == "1" else 60
-"""Sagas of the chaos."""
+"""Sagas of the random test."""
 
 Prepare = Callable[[], None]
 
@@ -33,10 +33,10 @@ ADVISED = "GET /dm/api/v3/operations?state=unfinished"
 
 
 class EventTests(BatchCase):
-    """Whoever looks on hears of what stays open."""
+    """Events for unfinished sagas."""
 
     def test_unfinished(self) -> None:
-        """A saga that stays open is an event of its own, with its number in the list, its tag and the reason."""
+        """An unfinished saga is an event, with its number in the list, its tag and the reason."""
         events: list[tuple[str, dict[str, Any]]] = []
         self.shop.core.dispatcher.events.listen(lambda event: events.append((event.kind, event.data)))
         self.rules("test", ("sale", "unreachable"))
@@ -53,23 +53,23 @@ class PaymentFaultTests(BatchCase):
     """The terminal refuses, is silent, or loses an answer."""
 
     def setUp(self) -> None:
-        """One payment went well before, so that the terminal has a receipt to compare with."""
+        """One payment succeeded before, so that the terminal has a receipt to compare with."""
         super().setUp()
         self.assertAnswer(self.sell("before", 1), 0)
 
     def end(self) -> tuple[list[int], list[int], list[str]]:
-        """What is held, sold and journalled since then."""
+        """Payments, receipts and journal since then."""
         return self.held()[1:], self.sales()[1:], self.states()[1:]
 
     def test_refused(self) -> None:
-        """The terminal's own refusal charges nothing and closes the saga."""
+        """A refusal of the terminal charges nothing and closes the saga."""
         for n, (code, res) in enumerate((("journal_full", 5003), ("cancelled", 5001), ("05", 5015)), start=1):
             self.rules("pos", ("payment", "refuse", code))
             self.assertAnswer(self.sell(), res, 3)
             self.assertEqual(self.end(), ([], [], ["refused"] * n))
 
     def test_not_there(self) -> None:
-        """A terminal that is not there: nothing is charged, and the same tag pays when it is back."""
+        """A terminal that is not connected: nothing is charged, and the same tag pays when it is back."""
         self.rules("pos", ("payment", "unreachable"))
         self.assertAnswer(self.sell(), 5067, 1)
         self.assertEqual(self.end(), ([], [], ["refused"]))
@@ -86,7 +86,7 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end(), ([10_000], [10_000], ["refused", "done"]))
 
     def test_lost_after(self) -> None:
-        """A payment whose answer is lost is asked after and fiscalised, all in one answer."""
+        """A payment whose answer is lost is queried and fiscalised, all in one answer."""
         for n, then in enumerate(("lost_after", "garbage"), start=1):
             self.rules("pos", ("payment", then))
             self.assertAnswer(self.sell(then), 0)
@@ -100,7 +100,7 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end(), ([10_000], [], ["unknown"]))
 
     def test_unknown(self) -> None:
-        """An unknown payment stands in the list, and a repeat asks first: it is never taken again."""
+        """An unknown payment is in the list, and a repeat queries it first: it is never made again."""
         self.taken()
         for _ in range(2):
             self.assertEqual(self.sell()["res_action"], 2)
@@ -110,7 +110,7 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
 
     def test_unknown_and_restart(self) -> None:
-        """At the start the terminal is asked, and the receipt is made of what it says."""
+        """At the start the terminal is queried, and the receipt is made from its answer."""
         self.taken()
         self.kill()
         self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
@@ -124,7 +124,7 @@ class PaymentFaultTests(BatchCase):
             self.settle_pay(row, approved)
             self.rules("pos")
             if not approved:
-                # The slip said that nothing was taken, so the ledger of the terminal is set right by hand.
+                # On the slip nothing was taken, so the terminal's ledger is corrected by hand.
                 self.ask({"device": "pos", "type": 3, "pay": {"task": 3, "cancelid": "2"}}, batch=False)
             self.assertAnswer(self.sell(), 0)
             self.assertEqual((self.held()[1:], self.sales()[1:], self.unfinished()), ([10_000], [10_000], []))
@@ -133,7 +133,7 @@ class PaymentFaultTests(BatchCase):
                 self.setUp()
 
     def test_other_content(self) -> None:
-        """Another receipt under the tag of an open saga is 1080, at every door."""
+        """Another receipt with the tag of an open saga is 1080, on every path."""
         self.taken()
         for batch in (True, False):
             self.assertAnswer(self.ask(sale(amount=7), batch), 1080, 3)
@@ -149,14 +149,14 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
 
     def test_other_door(self) -> None:
-        """The same request at `/dm/execute` lets the saga go on; it makes no second receipt."""
+        """The same request at `/dm/execute` continues the saga; it makes no second receipt."""
         self.taken()
         self.rules("pos")
         self.assertEqual(self.ask(sale(), batch=False)["info"]["ispay"], 1)
         self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
 
     def test_partial(self) -> None:
-        """A part of the sum is taken back, auto-cancel or not, and the till hears 5016."""
+        """A partial payment is cancelled, with or without auto-cancel, and the answer is 5016."""
         for n, then in enumerate(("accept", "lost_after"), start=1):
             self.rules("pos", ("payment", then, "partial:5000"))
             self.assertAnswer(self.sell(), 5016, 3)
@@ -164,7 +164,7 @@ class PaymentFaultTests(BatchCase):
         self.assertAnswer(self.sell(), 0)
 
     def test_partial_stays(self) -> None:
-        """A part that cannot be taken back stands in the list; a person gives it back and closes the saga."""
+        """A partial payment that cannot be cancelled is in the list; a person refunds it and closes the saga."""
         self.rules("pos", ("payment", "accept", "partial:5000"), ("cancel", "refuse", "no_link"))
         answer = self.sell()
         self.assertAnswer(answer, 5016, 2)
@@ -175,24 +175,24 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end()[2], ["refused"])
 
     def approved_late(self) -> None:
-        """A payment is given up, and its approval comes afterwards."""
+        """A payment is given up, and is approved afterwards."""
         self.rules("pos", ("payment", "lost_before"))
         self.assertAnswer(self.sell(), 5014, 1)
         row = self.rows("pay")[-1]
         service: Any = self.shop.core.devices.by_name("pos").built
         uid = json.loads(row.request)["order"]["uid"]
-        # What the driver tells of a verdict that comes after its operation was given up.
+        # What the driver reports about an outcome after its operation was given up.
         service._recovery.late(uid, Approved(sum=10_000, rrn="123", cancelid="9", cardmask="4***1"))
 
     def test_late_approval(self) -> None:
-        """An approval that comes after the payment was given up is found by the repeat, and not taken again."""
+        """An approval after the payment was given up is found by the repeat, and the payment is not made again."""
         self.approved_late()
         self.assertAnswer(self.sell(), 0)
         self.assertEqual(self.end(), ([], [10_000], ["done"]))
         self.assertEqual(len(self.terminal("payment")), 1)
 
     def test_late_approval_and_restart(self) -> None:
-        """Without a repeat the start of the service finds it and makes the receipt; a second start finds no more."""
+        """Without a repeat the service's start finds it and makes the receipt; a second start changes nothing."""
         self.approved_late()
         for _ in range(2):
             self.kill()
@@ -203,7 +203,7 @@ class FiscalFaultTests(BatchCase):
     """The terminal has paid, and the register refuses or loses an answer."""
 
     def test_refused_for_good(self) -> None:
-        """A receipt that is refused for good: the payment is taken back, and the till hears why there is none."""
+        """A receipt that is finally refused: the payment is cancelled, and the answer has the refusal's reason."""
         self.rules("test", ("sale", "refuse", "1102"))
         self.assertAnswer(self.sell(), 1102, 3)
         self.assertEnd([], [], ["refused"])
@@ -231,7 +231,7 @@ class FiscalFaultTests(BatchCase):
         self.assertEnd([10_000], [10_000], ["done"])
 
     def test_answer_lost(self) -> None:
-        """A receipt whose answer is lost is asked after by the repeat; the payment is used once."""
+        """A receipt whose answer is lost is queried by the repeat; the payment is used once."""
         for then in ("lost_after", "lost_before", "silent", "garbage"):
             self.rules("test", ("sale", then))
             self.assertAnswer(self.sell(then), 1084, 2)
@@ -239,7 +239,7 @@ class FiscalFaultTests(BatchCase):
         self.assertEnd([10_000] * 4, [10_000] * 4, ["done"] * 4)
 
     def test_answer_lost_and_restart(self) -> None:
-        """So it is by the start of the service."""
+        """The start of the service does the same."""
         for n, then in enumerate(("lost_after", "lost_before"), start=1):
             self.rules("test", ("sale", then))
             self.assertAnswer(self.sell(then), 1084, 2)
@@ -248,7 +248,7 @@ class FiscalFaultTests(BatchCase):
             self.assertEqual(self.sell(then)["task_status"], 2)
 
     def test_collision(self) -> None:
-        """While the register cannot be asked the payment stands, and other content is 1080."""
+        """While the register cannot query, the payment stays, and other content is 1080."""
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 0})
         self.assertAnswer(self.sell(), 1084, 2)
         self.assertAnswer(self.sell(), 1075, 2)
@@ -259,7 +259,7 @@ class FiscalFaultTests(BatchCase):
         self.assertEnd([10_000], [10_000], ["done"])
 
     def test_warned(self) -> None:
-        """While a saga stands open every answer of its register says so, of no other register."""
+        """While a saga is open, every answer of its register has a warning, of no other register."""
         self.rules("test", ("sale", "unreachable"))
         self.sell()
         self.shop.add("second")
@@ -273,14 +273,14 @@ class FiscalFaultTests(BatchCase):
         self.assertEqual(self.ask(status)["warnings"], [])
 
     def test_warned_after_restart(self) -> None:
-        """So it is after a restart, from the first answer on."""
+        """The same is true after a restart, from the first answer on."""
         self.shop.scenario({"on": "sale", "then": "unreachable", "times": 0})
         self.sell()
         answer = self.restarted_unreachable()
         self.assertEqual([warning["code"] for warning in answer["warnings"]], [1074])
 
     def restarted_unreachable(self) -> Answer:
-        """The answer to a status after a restart during which the tax service is not reached."""
+        """The answer to a status request after a restart, while the tax service cannot be reached."""
         device = self.shop.core.devices.by_name("test")
         make = type(device.simulator.scenario).__init__
 
@@ -299,7 +299,7 @@ class ManualTests(BatchCase):
     batch: ClassVar[dict[str, Any]] = {"terminal": "pos", "auto_cancel": False}
 
     def test_refused_for_good(self) -> None:
-        """The payment stands, and the till hears that it must not think itself done: the code with res_action 2."""
+        """The payment stays, and the answer must not count as final: the code with res_action 2."""
         self.rules("test", ("sale", "refuse", "1102"))
         answer = self.sell()
         self.assertAnswer(answer, 1102, 2)
@@ -309,7 +309,7 @@ class ManualTests(BatchCase):
         self.assertEnd([10_000], [10_000], ["done"])
 
     def test_settled(self) -> None:
-        """A person who gave the money back closes the saga; the tag is free then."""
+        """A person who refunded the money closes the saga; then the tag is free."""
         self.rules("test", ("sale", "refuse", "1102"))
         self.sell()
         [row] = self.unfinished()
@@ -322,7 +322,7 @@ class ManualTests(BatchCase):
         self.assertEnd([10_000, 10_000], [10_000], ["refused", "done"])
 
     def test_settled_with_receipt(self) -> None:
-        """A saga whose receipt there is after all is closed as done, whatever the person says."""
+        """A saga whose receipt exists after all is closed as done, whatever the person enters."""
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 2})
         self.sell()
         [row] = self.unfinished()
@@ -335,16 +335,16 @@ class ManualTests(BatchCase):
 
 
 class CancelFaultTests(BatchCase):
-    """The receipt is refused for good, and the cancel of the payment does not go well."""
+    """The receipt is finally refused, and the cancellation of the payment fails."""
 
     def refused(self, *cancel: tuple[str, str] | tuple[str, str, str]) -> Answer:
-        """The answer to a sale whose receipt is refused, with what the terminal does of the cancel."""
+        """The answer to a sale whose receipt is refused, with the terminal's result of the cancellation."""
         self.rules("test", ("sale", "refuse", "1102"))
         self.rules("pos", *cancel)
         return self.sell()
 
     def test_declined(self) -> None:
-        """A cancel that is declined leaves the payment in the list; each repeat tries it again."""
+        """A declined cancellation leaves the payment in the list; each repeat tries it again."""
         self.assertAnswer(self.refused(("cancel", "refuse", "no_link")), 1102, 2)
         self.assertEnd([10_000], [], ["unknown"])
         self.assertAnswer(self.sell(), 5023, 3)
@@ -352,12 +352,12 @@ class CancelFaultTests(BatchCase):
         self.assertAnswer(self.sell(), 0)
 
     def test_lost(self) -> None:
-        """A cancel whose answer is lost is asked after, and counts as what it was."""
+        """A cancellation whose answer is lost is queried, and its real outcome counts."""
         self.assertAnswer(self.refused(("cancel", "lost_after")), 1102, 3)
         self.assertEnd([], [], ["refused"])
 
     def test_lost_before(self) -> None:
-        """One that never arrived is tried again by the repeat."""
+        """A cancellation that was not delivered is tried again by the repeat."""
         self.assertAnswer(self.refused(("cancel", "lost_before")), 1102, 2)
         self.assertEnd([10_000], [], ["unknown"])
         answer = self.sell()
@@ -379,7 +379,7 @@ class CancelFaultTests(BatchCase):
         self.assertEqual(len(self.terminal("cancel")), 1)
 
     def test_after_settlement(self) -> None:
-        """After a general report a number means another receipt: nothing is cancelled, a person gives it back."""
+        """After a settlement a number means another receipt: nothing is cancelled, a person refunds the money."""
         self.assertAnswer(self.refused(("cancel", "refuse", "no_link")), 1102, 2)
         self.ask({"device": "pos", "type": 3, "pay": {"task": 11}}, batch=False)
         self.ask({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 100}}, batch=False)
@@ -388,7 +388,7 @@ class CancelFaultTests(BatchCase):
 
 
 class ChangeTests(BatchCase):
-    """Something is changed while a saga stands open."""
+    """Settings change while a saga is open."""
 
     def stands(self) -> None:
         """A payment is taken, and the receipt is not made yet."""
@@ -406,27 +406,27 @@ class ChangeTests(BatchCase):
         self.wait(Deferred.fromCoroutine(devices.remove(devices.by_name(name).row.dev_id)))
 
     def test_settings(self) -> None:
-        """The saga ends as it began, though the settings name other types now, or no terminal."""
+        """The saga ends as it began, even if the settings have other types now, or no terminal."""
         self.batch_changed({"terminal": "pos", "pay_types": [3]})
         self.assertEqual(self.sell()["info"]["printinfo"]["pays"][0]["rrn"], self.shop.ledger("pos")[0].number)
         self.assertEnd([10_000], [10_000], ["done"])
 
     def batch_changed(self, batch: dict[str, Any]) -> None:
-        """A saga stands, the shift is closed, the settings are changed, and the shop opens again."""
+        """A saga is open, the shift is closed, the settings are changed, and the shift opens again."""
         self.stands()
         self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
         self.change("test", None, batch=batch)
         self.shop.open_shift()
 
     def test_closed_meanwhile(self) -> None:
-        """A shift that was closed in between refuses the receipt for good: the payment is taken back."""
+        """If the shift was closed meanwhile, the receipt is finally refused: the payment is cancelled."""
         self.stands()
         self.ask({"device": "test", "type": 1, "fiscal": {"task": 11}}, batch=False)
         self.assertAnswer(self.sell(), 1092, 3)
         self.assertEnd([], [], ["refused"])
 
     def test_terminal_renamed(self) -> None:
-        """A renamed terminal is still the one that the saga began on."""
+        """A renamed terminal is still the terminal of the saga."""
         _unknown_here(self)
         self.change("pos", "pos2")
         self.shop.scenario(device="pos2")
@@ -434,7 +434,7 @@ class ChangeTests(BatchCase):
         self.assertEqual((self.sales(), self.states()), ([100, 10_000], ["done", "done"]))
 
     def test_terminal_replaced(self) -> None:
-        """Another terminal under the same name knows nothing of the payment, and is not asked to pay again."""
+        """Another terminal with the same name does not know the payment, and gets no second one."""
         _unknown_here(self)
         self.remove("pos")
         self.wait(Deferred.fromCoroutine(self.shop.core.devices.add("pos", "terminal", "training", {})))
@@ -442,7 +442,7 @@ class ChangeTests(BatchCase):
         self.assertEqual((self.terminal(), self.sales(), self.states()), ([], [100], ["done", "unknown"]))
 
     def test_terminal_deleted(self) -> None:
-        """What a deleted terminal's journal says still counts: paid is fiscalised, and never taken back elsewhere."""
+        """A deleted terminal's journal still counts: a payment is fiscalised, and never cancelled elsewhere."""
         self.stands()
         self.remove("pos")
         self.assertAnswer(self.sell(), 0)
@@ -463,7 +463,7 @@ class StoreFailTests(BatchCase):
     """The disk fails at one of the writes of a saga."""
 
     def test_every_write(self) -> None:
-        """Whichever write fails, done or not: the till repeats after 1082, and there is one payment, one receipt."""
+        """Whichever write fails, done or not: the till repeats after 1082; there is one payment and one receipt."""
         for how in ("failed before", "failed after"):
             n = 0
             while True:
@@ -513,7 +513,7 @@ class KilledTests(BatchCase):
             self.assertGreater(n, 7)
 
     def test_sale(self) -> None:
-        """A sale: after the start nothing stands open, and with the repeat there is one payment and one receipt."""
+        """A sale: after the start nothing is unfinished, and with the repeat there is one payment and one receipt."""
 
         def check(tag: str) -> None:
             self.assertEqual(self.held(), self.sales(), tag)
@@ -528,7 +528,7 @@ class KilledTests(BatchCase):
         self.assertEqual(len(self.sales()), len({row.key for row in self.rows()}))
 
     def test_auto_cancel(self) -> None:
-        """A receipt that is refused for good: in the end there is neither payment nor receipt, or both."""
+        """A receipt that is finally refused: in the end there is neither payment nor receipt, or both."""
 
         def check(tag: str) -> None:
             self.assertEqual(self.held(), self.sales(), tag)
@@ -540,7 +540,7 @@ class KilledTests(BatchCase):
         )
 
     def test_return(self) -> None:
-        """A return by cancel: with the repeat the money is back once, and there is one receipt of it."""
+        """A return by cancellation: with the repeat the money is refunded once, and there is one receipt of it."""
         ids: dict[str, str] = {}
 
         def prepare() -> None:
@@ -559,7 +559,7 @@ class KilledTests(BatchCase):
         self.rounds(prepare, body, check)
 
     def test_other_content(self) -> None:
-        """Other content after a kill: 1080 while the saga stands, else the earlier answer or a new sale."""
+        """Other content after a kill: 1080 while the saga is open, else the earlier answer or a new sale."""
         n = 0
         struck = True
         while struck:
@@ -573,7 +573,7 @@ class KilledTests(BatchCase):
             self.assertEqual(self.held(), self.sales())
 
     def test_warned_first(self) -> None:
-        """A till that is faster than the start of the service is in no way ahead of it."""
+        """A till that repeats before the service has recovered gets no other result."""
         blows = Blows(self, self.shop)
         self.rules("pos", ("payment", "lost_after"))
         blows.at(4, "killed before")
@@ -591,7 +591,7 @@ class KilledTests(BatchCase):
 
 
 class WebTests(BatchCase):
-    """What a person sees and does about it."""
+    """What a person sees and does."""
 
     def http(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         """Status and decoded body of the answer to a request."""
@@ -603,7 +603,7 @@ class WebTests(BatchCase):
         return answer.status, exact_json(answer.body)
 
     def test_list_and_settle(self) -> None:
-        """An open saga stands in the list with advice, and `settle` closes it as refused only."""
+        """An open saga is in the list with advice, and `settle` can only close it as refused."""
         self.rules("test", ("sale", "unreachable"))
         self.sell()
         _, listed = self.http("GET", "/dm/api/v3/operations?state=unfinished")
@@ -626,7 +626,7 @@ class WebTests(BatchCase):
 
 
 class ChaosTests(BatchCase):
-    """Many sagas, with faults of every kind at every place."""
+    """Many sagas, with faults of every kind in every place."""
 
     SEED = 20_260_921
 
@@ -649,10 +649,10 @@ class ChaosTests(BatchCase):
             for then in ("refuse", "lost_before", "lost_after", "garbage", "unreachable")
         ),
     )
-    """What may go wrong together: device, operation, what becomes of it, code."""
+    """Faults in combination: device, operation, outcome, code."""
 
     def test_sagas(self) -> None:
-        """Each saga ends in one of four ways: no payment or receipt is doubled, nothing is left in silence."""
+        """Each saga ends in one of four ways: no payment or receipt is doubled, nothing is left unreported."""
         dice = Random(self.SEED)
         self.assertAnswer(self.sell("before", 1, skipprint=True), 0)
         blows = Blows(self, self.shop)
@@ -692,7 +692,7 @@ class ChaosTests(BatchCase):
         self.kill()
 
     def compare(self, told: dict[str, Answer | None]) -> None:
-        """The ledgers of terminal and tax service against the journal and what the tills heard."""
+        """Compare the ledgers of terminal and tax service with the journal and the tills' answers."""
         held, sold = self.held(), self.sales()
         open_ones = {row.key for row in self.unfinished()}
         states: dict[str, list[str]] = {}
@@ -712,10 +712,10 @@ class ChaosTests(BatchCase):
 
 
 class PageTests(SynchronousTestCase):
-    """docs/batch.md."""
+    """The page docs/batch.md."""
 
     def test_names(self) -> None:
-        """Each test that the page names is here, and each class of faults stands on the page."""
+        """Each test that the page names exists, and each class of faults is on the page."""
         page = (Path(__file__).parent.parent / "docs" / "batch.md").read_text(encoding="utf-8")
         named = set(re.findall(r"`(\w+Tests)\.(test_\w+)`", page))
         known = {**vars(test_batch), **globals()}
@@ -727,7 +727,7 @@ class PageTests(SynchronousTestCase):
 
 
 class KillsTests(SynchronousTestCase):
-    """The judge of the real kills, and some of them when asked for."""
+    """The comparison after real kills, and some real kills on request."""
 
     PAID: ClassVar[dict[str, Any]] = {
         "kind": "payment",
@@ -740,7 +740,7 @@ class KillsTests(SynchronousTestCase):
     SOLD: ClassVar[dict[str, Any]] = {"kind": "sale", "status": "accepted", "number": "T", "sum": 5, "ref": "2"}
 
     def test_judge(self) -> None:
-        """Books that agree give no finding; each kind of fault gives one."""
+        """Records that agree have no finding; each kind of fault has one."""
         paid, back, sold = self.PAID, self.BACK, self.SOLD
         for told, ledger, receipts, faults in (
             ({5: True}, [paid], [sold], 0),
@@ -755,12 +755,12 @@ class KillsTests(SynchronousTestCase):
             self.assertEqual(len(compare(told, ledger, receipts)), faults, (told, ledger, receipts))
 
     def test_plan(self) -> None:
-        """A seed gives the same plan each time, and every fault comes up."""
+        """A seed gives the same plan each time, and every fault occurs."""
         self.assertEqual(plan(7, 20), plan(7, 20))
         self.assertEqual({turn.fault for turn in plan(1, 100)}, set(FAULTS))
 
     def test_kills(self) -> None:
-        """The real service, killed in the middle of six sales, leaves each of them whole or undone."""
+        """The real service, killed in the middle of six sales, leaves each of them complete or undone."""
         if os.environ.get("DMTWISTED_SLOW") != "1":
             raise SkipTest("set DMTWISTED_SLOW=1 to kill the real service")
         self.assertEqual(main(["--rounds", "6", "--seed", "11"]), 0)

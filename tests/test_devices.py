@@ -1,4 +1,4 @@
-"""Which devices there are: their names, settings and history, and the drivers that build them."""
+"""Devices: their names, settings and history, and the drivers that build them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.shop import Shop, sale
 from tests.specification import promises
 
 MOMENT = 2**-10
-"""The shortest time that matters here, exact in a binary float."""
+"""The shortest time that matters here, exact as a binary fraction."""
 
 
 class Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,13 +47,13 @@ class PlainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plain:
-    """A device that does nothing but remember how it was made and whether it was let go."""
+    """A device that does nothing but record how it was made and whether it was closed."""
 
     def __init__(self, row: DeviceRow, settings: PlainSettings) -> None:
         self.row, self.settings, self.closed = row, settings, 0
 
     async def check_change(self, settings: object) -> None:
-        """Any settings will do."""
+        """Accept any settings."""
 
     def close(self) -> None:
         """Count."""
@@ -71,7 +71,7 @@ def _settings(device: Device) -> Any:
 
 
 class _WithDevices(SynchronousTestCase):
-    """A house of devices of every kind that do nothing."""
+    """Devices of every kind that do nothing."""
 
     def setUp(self) -> None:
         self.clock, self.store = Clock(), MemoryStore()
@@ -80,7 +80,7 @@ class _WithDevices(SynchronousTestCase):
         self.devices = self.house()
 
     def house(self, *kinds: str) -> Devices:
-        """The devices of the store, with a driver `plain` for each of ``kinds``, of all kinds when none is named."""
+        """The devices of the store, with a driver `plain` for each of ``kinds``, by default of all kinds."""
         known = {
             (kind, "plain"): Driver(kind=kind, name="plain", title="Plain", settings=PlainSettings, build=self.build)
             for kind in kinds or KINDS
@@ -91,28 +91,28 @@ class _WithDevices(SynchronousTestCase):
         return devices
 
     def build(self, row: DeviceRow, settings: Any, around: Surroundings) -> Plain:
-        """Build a device and note it; one with a hundred copies cannot be built."""
+        """Build a device and record it; one with a hundred copies cannot be built."""
         if settings.copies == 100:
             raise OSError("no such port")
         self.built.append(Plain(row, settings))
         return self.built[-1]
 
     def done(self, doing: Coroutine[Any, Any, Any]) -> Any:
-        """What comes of ``doing``, which must be there at once."""
+        """The result of ``doing``, which must come at once."""
         return self.successResultOf(Deferred.fromCoroutine(doing))
 
     def add(self, name: str, kind: str = "printer", **settings: Any) -> Device:
-        """A new device."""
+        """Add a device."""
         device: Device = self.done(self.devices.add(name, kind, "plain", settings))
         return device
 
     def change(self, device: Device, name: str | None = None, **changes: Any) -> Device:
-        """A device with other settings or another name."""
+        """Change a device's settings or name."""
         changed: Device = self.done(self.devices.change(device.row.dev_id, name, changes))
         return changed
 
     def refused(self, doing: Coroutine[Any, Any, Any]) -> int:
-        """The code with which ``doing`` is refused."""
+        """The code of the refusal of ``doing``."""
         failure = self.failureResultOf(Deferred.fromCoroutine(doing), Refused)
         assert isinstance(failure.value, Refused)
         return failure.value.res.code
@@ -130,7 +130,7 @@ class _WithDevices(SynchronousTestCase):
         return sorted(device.name for device in self.devices)
 
     def stored(self) -> list[tuple[str, str, bytes]]:
-        """What the store knows of the devices."""
+        """The rows of the devices in the store."""
         return [(row.name, row.kind, row.settings) for row in self.done(self.store.devices())]
 
 
@@ -139,7 +139,7 @@ class AddTests(_WithDevices):
 
     @promises("2.1.device.1", "2.1.device.2")
     def test_added(self) -> None:
-        """A device of any kind is found by its name and by its id, a GUID, as it was given."""
+        """A device of any kind is found by its name and by its id, the GUID that it was given."""
         for kind in KINDS:
             device = self.add(f'{kind} №1 "Ї"', kind, title="Каса", lines=[{"host": "a"}])
             self.assertIs(self.devices.by_name(f'{kind} №1 "Ї"'), device)
@@ -152,7 +152,7 @@ class AddTests(_WithDevices):
 
     @promises("2.1.device.3")
     def test_name_taken(self) -> None:
-        """No two devices have one name, of whatever kinds they are: 2002, and the first one stays."""
+        """No two devices have the same name, of whatever kinds: 2002, and the first one stays."""
         first = self.add("a", "register")
         for kind in KINDS:
             self.assertEqual(self.refused(self.devices.add("a", kind, "plain", {})), 2002)
@@ -166,19 +166,19 @@ class AddTests(_WithDevices):
         self.assertEqual(self.names(), [" a", "A", "a", "a "])
 
     def test_bad_names(self) -> None:
-        """A name has one to two hundred characters that can be seen."""
+        """A name has one to two hundred visible characters."""
         self.add("x" * 200)
         for name in ("", "x" * 201, "a\nb", "a\0", "\u200b", "\ud800"):
             self.assertEqual(self.bad(self.devices.add(name, "printer", "plain", {})), "device", repr(name))
         self.assertEqual(len(self.stored()), 1)
 
     def test_unknown_kind(self) -> None:
-        """A kind that there is not is refused with the member's path."""
+        """An unknown kind is refused with the member's path."""
         for kind in ("", "till", "Register"):
             self.assertEqual(self.bad(self.devices.add("a", kind, "plain", {})), "kind")
 
     def test_unknown_driver(self) -> None:
-        """A driver that there is not for the kind is refused with the member's path and the known ones."""
+        """An unknown driver of the kind is refused with the member's path and the known drivers."""
         self.devices = self.house("printer")
         failure = self.failureResultOf(
             Deferred.fromCoroutine(self.devices.add("a", "printer", "fancy", {})), BadSettings
@@ -188,7 +188,7 @@ class AddTests(_WithDevices):
         self.assertEqual(self.bad(self.devices.add("a", "terminal", "plain", {})), "driver")
 
     def test_bad_settings(self) -> None:
-        """A setting that does not fit is refused with its path, and nothing is kept."""
+        """An invalid setting is refused with its path, and nothing is stored."""
         places: list[tuple[dict[str, Any], str]] = [
             ({"copies": 0}, "settings.copies"),
             ({"copies": "two"}, "settings.copies"),
@@ -206,7 +206,7 @@ class AddTests(_WithDevices):
         self.add("a")
 
     def test_store_fails(self) -> None:
-        """A device that could not be stored is not there, and can be added when the store works again."""
+        """A device that could not be stored does not exist, and can be added when the store works again."""
         self.store.broken = True
         doing = Deferred.fromCoroutine(self.devices.add("a", "printer", "plain", {}))
         self.failureResultOf(doing, StoreFailed)
@@ -221,7 +221,7 @@ class AddTests(_WithDevices):
         self.assertRaises(Refused, self.devices.by_id, self.add("a").name)
 
     def test_patience(self) -> None:
-        """A register has no mini-queue; printers, terminals and others have one."""
+        """A register has no queue; printers, terminals and others have one."""
         for kind, patient in (("register", False), ("printer", True), ("terminal", True), ("other", True)):
             turns = self.add(kind, kind).turns
             self.done(turns.take())
@@ -236,10 +236,10 @@ class AddTests(_WithDevices):
 
 
 class OpenTests(_WithDevices):
-    """The devices of the last time."""
+    """Devices after a restart."""
 
     def test_opened_again(self) -> None:
-        """After a restart every device is there again, with its id and settings."""
+        """After a restart every device exists again, with its id and settings."""
         before = [(self.add(kind, kind, title=kind)).row for kind in KINDS]
         self.devices.close()
         self.devices = self.house()
@@ -254,7 +254,7 @@ class OpenTests(_WithDevices):
         self.assertEqual([device.name for device in self.devices], ["c", "a", "b"])
 
     def test_closed(self) -> None:
-        """When the house closes, each device is let go of once and none is found."""
+        """When the devices are closed, each is closed once and none is found."""
         for kind in KINDS:
             self.add(kind, kind)
         self.devices.close()
@@ -264,7 +264,7 @@ class OpenTests(_WithDevices):
         self.assertRaises(Refused, self.devices.by_name, "printer")
 
     def test_badly_closed(self) -> None:
-        """A device that cannot be let go of, which is logged, does not keep the others."""
+        """A device that cannot be closed is logged, and the others are closed."""
 
         def fail() -> None:
             raise OSError("the line is stuck")
@@ -280,7 +280,7 @@ class UnusableTests(_WithDevices):
     """A device that cannot be built."""
 
     def assertUnusable(self, name: str, why: str) -> Device:
-        """A device is there, says why it cannot be used, and refuses whatever it is asked with 430 and the reason."""
+        """A device exists, reports why it cannot be used, and refuses every request with 430 and the reason."""
         (failure,) = self.flushLoggedErrors()
         self.assertIn(why, str(failure.value))
         device = self.devices.by_name(name)
@@ -300,19 +300,19 @@ class UnusableTests(_WithDevices):
         return device
 
     def test_driver_gone(self) -> None:
-        """A device whose driver is gone does not keep the others from working; its settings are not shown."""
+        """A device without its driver does not stop the others; its settings are not shown."""
         self.add("a", "printer", title="Каса")
         self.add("b", "terminal")
         self.devices = self.house("terminal")
         device = self.assertUnusable("a", "there is no driver plain for a printer")
-        # Nobody can say any more which of them are secret.
+        # It is unknown which of them are secret.
         self.assertEqual(msgspec.to_builtins(device.settings), {})
         self.assertIsInstance(self.devices.by_name("b").built, Plain)
         self.devices = self.house()
         self.assertEqual(self.devices.by_name("a").settings, PlainSettings("Каса"))
 
     def test_settings_of_another_version(self) -> None:
-        """A device whose stored settings do not fit any more can be seen with them, and mended."""
+        """A device whose stored settings are no longer valid is shown with them, and can be repaired."""
         row = self.add("a").row
         self.done(self.store.change_device(row.n, "a", b'{"copies":0}'))
         self.devices = self.house()
@@ -322,7 +322,7 @@ class UnusableTests(_WithDevices):
         self.assertIs(self.devices.by_name("a").built, self.built[-1])
 
     def test_cannot_be_built(self) -> None:
-        """A device that cannot be built when it is added or changed is kept all the same, and can be mended."""
+        """A device that cannot be built when it is added or changed is stored, and can be repaired."""
         device = self.add("a", copies=100)
         self.assertUnusable("a", "no such port")
         self.change(device, copies=1)
@@ -362,7 +362,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual(self.change(changed, title="").settings, PlainSettings("", 3))
 
     def test_kept(self) -> None:
-        """A change outlives a restart."""
+        """A change survives a restart."""
         self.change(self.add("a", title="Каса"), "b", copies=3)
         self.devices = self.house()
         self.assertEqual(self.devices.by_name("b").settings, PlainSettings("Каса", 3))
@@ -376,7 +376,7 @@ class ChangeTests(_WithDevices):
 
     @promises("2.1.device.4")
     def test_renamed(self) -> None:
-        """A device that is renamed is found by the new name only, and the old one is free."""
+        """A renamed device is found by the new name only, and the old name is free."""
         device = self.add("a")
         changed = self.change(device, "b")
         self.assertEqual((changed.name, changed.row.n, changed.row.dev_id), ("b", device.row.n, device.row.dev_id))
@@ -386,7 +386,7 @@ class ChangeTests(_WithDevices):
 
     @promises("2.1.device.3")
     def test_name_taken(self) -> None:
-        """A device cannot take another one's name: 2002, and both stay as they were."""
+        """A device cannot take another one's name: 2002, and both stay unchanged."""
         first, second = self.add("a", "register"), self.add("b", "terminal", copies=2)
         self.assertEqual(self.refused(self.devices.change(second.row.dev_id, "a", {"copies": 5})), 2002)
         self.assertIs(self.devices.by_name("a"), first)
@@ -399,7 +399,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual(_settings(self.change(self.add("a"), "a", copies=2)).copies, 2)
 
     def test_bad(self) -> None:
-        """A setting or a name that does not fit is refused with its path, and the device stays as it was."""
+        """An invalid setting or name is refused with its path, and the device stays unchanged."""
         device = self.add("a", copies=2)
         before = self.stored()
         self.assertEqual(self.bad(self.devices.change(device.row.dev_id, None, {"copies": 0})), "settings.copies")
@@ -409,7 +409,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual((self.stored(), _built(device).closed), (before, 0))
 
     def test_store_fails(self) -> None:
-        """A change that could not be stored leaves the device as it was, and free."""
+        """A change that could not be stored leaves the device unchanged, and free."""
         device = self.add("a", copies=2)
         self.store.broken = True
         doing = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, "b", {"copies": 3}))
@@ -421,7 +421,7 @@ class ChangeTests(_WithDevices):
 
     @promises("1.9e.1.2")
     def test_busy(self) -> None:
-        """A change of a device that works waits for its task, however long that takes."""
+        """A change of a busy device waits for its task, however long that takes."""
         for kind in KINDS:
             device = self.add(kind, kind)
             self.done(device.turns.take())
@@ -434,13 +434,13 @@ class ChangeTests(_WithDevices):
             self.assertEqual(_settings(self.successResultOf(changing)).copies, 2)
 
     def test_unknown(self) -> None:
-        """A device that there is not is neither changed nor removed: 1091."""
+        """An unknown device is neither changed nor removed: 1091."""
         name = self.add("a").name
         for doing in (self.devices.change(name, "b", {}), self.devices.remove(name)):
             self.assertEqual(self.refused(doing), 1091)
 
     def test_two_changes_that_wait(self) -> None:
-        """Two changes that wait for a busy device both hold, one after the other."""
+        """Two changes that wait for a busy device are both made, one after the other."""
         device = self.add("a")
         self.done(device.turns.take())
         first = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, None, {"copies": 2}))
@@ -452,7 +452,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual([built.closed for built in self.built], [1, 1, 0])
 
     def test_removal_behind_a_change(self) -> None:
-        """A device that is removed while a change waits before it is let go of as it then is."""
+        """If a device is removed after a waiting change, the changed device is closed."""
         device = self.add("a")
         self.done(device.turns.take())
         changing = Deferred.fromCoroutine(self.devices.change(device.row.dev_id, "b", {}))
@@ -464,7 +464,7 @@ class ChangeTests(_WithDevices):
         self.assertEqual([built.closed for built in self.built], [1, 1])
 
     def test_change_behind_a_removal(self) -> None:
-        """A change that waits before a device which is then removed is refused with 1091, and brings nothing back."""
+        """A change that waits for a device which is then removed is refused with 1091, and restores nothing."""
         device = self.add("a")
         self.done(device.turns.take())
         removing = Deferred.fromCoroutine(self.devices.remove(device.row.dev_id))
@@ -481,7 +481,7 @@ class RemoveTests(_WithDevices):
     """A device that is removed."""
 
     def test_removed(self) -> None:
-        """A removed device is let go of and found no more, after a restart neither."""
+        """A removed device is closed and not found any more, also after a restart."""
         self.add("a")
         device = self.add("b")
         self.done(self.devices.remove(device.row.dev_id))
@@ -492,7 +492,7 @@ class RemoveTests(_WithDevices):
         self.assertEqual(self.names(), ["a"])
 
     def test_name_is_free(self) -> None:
-        """The name of a removed device can be given again; the new device is another one."""
+        """The name of a removed device can be given again, to another device."""
         first = self.add("a")
         self.done(self.devices.remove(first.row.dev_id))
         second = self.add("a", "terminal")
@@ -500,7 +500,7 @@ class RemoveTests(_WithDevices):
         self.assertGreater(second.row.n, first.row.n)
 
     def test_store_fails(self) -> None:
-        """A device whose removal could not be stored stays."""
+        """If a removal could not be stored, the device stays."""
         device = self.add("a")
         self.store.broken = True
         self.failureResultOf(Deferred.fromCoroutine(self.devices.remove(device.row.dev_id)), StoreFailed)
@@ -510,7 +510,7 @@ class RemoveTests(_WithDevices):
 
 
 class HistoryTests(SynchronousTestCase):
-    """What a training register did, through changes of its record."""
+    """The history of a training register, through changes of its settings."""
 
     def setUp(self) -> None:
         self.shop = Shop(self)
@@ -518,11 +518,11 @@ class HistoryTests(SynchronousTestCase):
         self.sold = self.shop.sell(10, "t")
 
     def done(self, doing: Coroutine[Any, Any, Any]) -> Any:
-        """What comes of ``doing``, which must be there at once."""
+        """The result of ``doing``, which must come at once."""
         return self.successResultOf(Deferred.fromCoroutine(doing))
 
     def rename(self, old: str, new: str) -> None:
-        """Give a register another name."""
+        """Rename a register."""
         devices = self.shop.core.devices
         self.done(devices.change(devices.by_name(old).row.dev_id, new, {}))
 
@@ -542,7 +542,7 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(list(empty.core.devices), [])
 
     def test_renamed(self) -> None:
-        """A register that is renamed keeps shift, cash, numbers, fiscal number and tags."""
+        """A renamed register keeps shift, cash, numbers, fiscal number and tags."""
         self.rename("test", "bar")
         for _ in range(2):
             self.assertEqual(self.shop.look_up("t", "bar"), {**self.sold, "task_status": 2})
@@ -555,27 +555,27 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(self.shop.fiscal(3, device="bar", cash={"sum": 1})["info"]["docno"], "3")
 
     def test_settings(self) -> None:
-        """A register whose settings change keeps its history, and works by the new settings."""
+        """A register whose settings change keeps its history, and uses the new settings."""
         self.shop.settings(rounding_step=10)
         sold = self.shop.sell("10.34", autoround=True)["info"]
         self.assertEqual((sold["printinfo"]["sum_topay"], sold["safe"], sold["docno"]), (10.3, 20.3, "3"))
         self.assertEqual(self.shop.look_up("t")["task_status"], 2)
 
     def test_collision(self) -> None:
-        """A register whose settings change during a collision asks what became of its receipt all the same."""
+        """A register whose settings change during a collision still queries the outcome of its receipt."""
         self.shop.scenario({"on": "sale", "then": "lost_after"})
         self.assertEqual(self.shop.sell(20, "lost")["res"], 1084)
         self.shop.settings(strict_tags=True)
         self.assertEqual(self.shop.sell(20, "lost")["task_status"], 2)
 
     def test_scenario(self) -> None:
-        """A change of settings is no end of the process: the rules of the scenario still hold."""
+        """A change of settings does not restart the process: the rules of the scenario stay."""
         self.shop.scenario({"on": "sale", "then": "refuse", "code": "9", "times": 0})
         self.shop.settings(strict_tags=True)
         self.assertEqual(self.shop.sell(20)["res"], 1040)
 
     def test_removed_and_added(self) -> None:
-        """A register with the name of a removed one has a history of its own, which begins with number 1."""
+        """A register with the name of a removed one has its own history, which begins with number 1."""
         devices = self.shop.core.devices
         self.done(devices.remove(devices.by_name("test").row.dev_id))
         self.assertEqual(self.shop.look_up("t")["res"], 1091)
@@ -587,7 +587,7 @@ class HistoryTests(SynchronousTestCase):
         self.assertEqual(self.shop.sell(5, "t")["task_status"], 1)
 
     def test_busy(self) -> None:
-        """A register is renamed after its task, which ends well and is found under the new name."""
+        """A register is renamed after its task, which ends normally and is found under the new name."""
         self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 1000})
         due = self.shop.asked({"device": "test", "tag": "slow", "type": 1, "fiscal": {"task": 1, "receipt": sale(5)}})
         devices = self.shop.core.devices
@@ -603,14 +603,14 @@ class DriverTests(SynchronousTestCase):
     """The registry of drivers."""
 
     def test_training_register(self) -> None:
-        """The training register is there, with a title, what it can do and a simulator behind it."""
+        """The training register has a title, its capabilities and a simulator."""
         driver = find_drivers()["register", "training"]
         self.assertEqual((driver.kind, driver.name, driver.title), ("register", "training", "Навчальна каса"))
         self.assertLessEqual({"open", "sale", "cash_in", "cash_out", "x", "z", "status"}, set(driver.capabilities))
         assert driver.simulator is not None
 
     def test_each(self) -> None:
-        """Each driver is found under its own kind and name, has a title, and keeps secrets that are settings."""
+        """Each driver is found by its kind and name, has a title, and its secrets are settings."""
         found = find_drivers()
         for (kind, name), driver in found.items():
             self.assertEqual((driver.kind, driver.name), (kind, name))
@@ -621,7 +621,7 @@ class DriverTests(SynchronousTestCase):
             )
 
     def test_new_module(self) -> None:
-        """A module in one of the folders is a driver; nothing else has to know of it."""
+        """A module in one of the folders is a driver; no other code names it."""
         folder = Path(self.mktemp()).absolute()
         package = folder / "drivers_of_a_test"
         package.mkdir(parents=True)
@@ -644,7 +644,7 @@ class DriverTests(SynchronousTestCase):
         self.assertEqual(found["printer", "x"].schema()["$defs"]["Settings"]["required"], ["host"])
 
     def test_schema(self) -> None:
-        """The schema of a driver names each of its settings with type and default, and takes nothing else."""
+        """The schema of a driver has each of its settings with type and default, and allows no others."""
         schema = find_drivers()["register", "training"].schema()
         self.assertEqual(schema["$ref"], "#/$defs/TrainingSettings")
         settings = schema["$defs"]["TrainingSettings"]
@@ -659,7 +659,7 @@ class DriverTests(SynchronousTestCase):
 
     @promises("8.terminal-wait.1")
     def test_wait_for_a_terminal(self) -> None:
-        """Every terminal is given 300 seconds to reply unless its settings say otherwise."""
+        """Every terminal has 300 seconds to reply unless its settings say otherwise."""
         waits = {
             name: next(each.default for each in msgspec.structs.fields(driver.settings) if each.name == "wait_s")
             for (kind, name), driver in find_drivers().items()
@@ -668,14 +668,14 @@ class DriverTests(SynchronousTestCase):
         self.assertEqual(set(waits.values()), {300}, waits)
 
     def test_settings_described(self) -> None:
-        """Each setting of each driver says what it means."""
+        """Each setting of each driver has a description."""
         for driver in find_drivers().values():
             settings = driver.schema()["$defs"][driver.settings.__name__]["properties"]
             silent = [name for name, setting in settings.items() if not setting.get("description")]
             self.assertEqual(silent, [], driver.name)
 
     def test_read(self) -> None:
-        """No settings at all are the defaults; a training register begins with everything allowed."""
+        """Empty settings are the defaults; a training register allows everything by default."""
         read = find_drivers()["register", "training"].read({})
         assert isinstance(read, TrainingSettings)
         self.assertEqual((read.rounding_step, read.wait_s, read.strict_tags, read.check_cash), (50, 8.0, False, True))
@@ -685,7 +685,7 @@ class DriverTests(SynchronousTestCase):
         )
 
     def test_read_badly(self) -> None:
-        """A setting of a training register that does not fit is named by its path."""
+        """An invalid setting of a training register is reported with its path."""
         driver = find_drivers()["register", "training"]
         places: list[tuple[dict[str, Any], str]] = [
             ({"rounding_step": 5}, "settings.rounding_step"),

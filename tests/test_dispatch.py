@@ -1,4 +1,4 @@
-"""Whatever happens on the way of a task, its caller gets an answer in the one shape, and the service goes on."""
+"""Whatever happens to a task, its caller gets an answer of the one form, and the service continues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = (
 
 
 class Mishap(Exception):
-    """A fault of ours."""
+    """An internal error."""
 
 
 def raising(error: Exception) -> Callable[..., Coroutine[Any, Any, Any]]:
@@ -41,7 +41,7 @@ def raising(error: Exception) -> Callable[..., Coroutine[Any, Any, Any]]:
 
 
 def noting(asked: list[str], name: str) -> Callable[[], Coroutine[Any, Any, None]]:
-    """An asynchronous function that notes that it was called."""
+    """An asynchronous function that records its calls."""
 
     async def note() -> None:
         asked.append(name)
@@ -57,7 +57,7 @@ class _WithShop(SynchronousTestCase):
         self.shop.open_shift()
 
     def held(self, device: str = "test", tag: str = "slow", seconds: int = 3) -> Deferred[bytes]:
-        """A sale that takes a while."""
+        """A sale that takes some time."""
         self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": seconds * 1000}, device=device)
         due = self.shop.asked({"device": device, "tag": tag, "type": 1, "fiscal": {"task": 1, "receipt": sale()}})
         self.assertNoResult(due)
@@ -65,7 +65,7 @@ class _WithShop(SynchronousTestCase):
 
 
 class FaultTests(_WithShop):
-    """A fault of ours."""
+    """Internal errors."""
 
     def assertInternal(self, answer: dict[str, Any], **told: Any) -> None:
         """An internal error gives an answer of the usual structure without its message, which is in the log."""
@@ -80,7 +80,7 @@ class FaultTests(_WithShop):
 
     @promises("3.2.3.3", "3.2.3.4", "2.3.task_status.3", "2.3.res.2")
     def test_in_a_task(self) -> None:
-        """A fault in a task is answered 1016 with all that is known of the request, and logged."""
+        """An internal error in a task is answered 1016 with the request's members, and logged."""
         self.patch(self.shop.core.devices.by_name("test").built, "perform", raising(Mishap("the words")))
         answer = self.shop.ask(
             {"source": "till", "device": "test", "tag": "t", "type": 1, "fiscal": {"task": 1, "receipt": sale()}}
@@ -88,12 +88,12 @@ class FaultTests(_WithShop):
         self.assertInternal(answer, source="till", device="test", tag="t", type=1, task=1, aq_errortxt="")
 
     def test_in_a_look_up(self) -> None:
-        """A fault in a look-up is answered in the same way."""
+        """An internal error in a look-up is answered in the same way."""
         self.patch(self.shop.core.devices.by_name("test").built, "look_up", raising(Mishap("the words")))
         self.assertInternal(self.shop.look_up("t"), tag="t", type=0, task=-1)
 
     def test_before_the_device(self) -> None:
-        """A fault before the request was read is answered in the same way, with what can be read."""
+        """An internal error before the request was read is answered in the same way, with the readable members."""
 
         def fail(root: object, batch: bool) -> None:
             raise Mishap("the words")
@@ -103,7 +103,7 @@ class FaultTests(_WithShop):
         self.assertInternal(answer, source="till", device="test", tag="t", type=1, task=11)
 
     def test_device_is_free_afterwards(self) -> None:
-        """After a fault the device takes the next task, and the same tag works."""
+        """After an internal error the device takes the next task, and the same tag works."""
         with_fault = self.patch(self.shop.core.devices.by_name("test").built, "perform", raising(Mishap("the words")))
         self.assertEqual(self.shop.sell(10, "t")["res"], 1016)
         self.assertEqual(len(self.flushLoggedErrors(Mishap)), 1)
@@ -111,7 +111,7 @@ class FaultTests(_WithShop):
         self.assertEqual(self.shop.sell(10, "t")["task_status"], 1)
 
     def test_after_the_effect(self) -> None:
-        """A fault after the tax service took the receipt loses nothing: the same tag gives its answer."""
+        """An internal error after the tax service took the receipt loses nothing: the same tag gets its answer."""
         patch = self.patch(self.shop.store, "conclude", raising(Mishap("the words")))
         self.assertInternal(self.shop.sell(10, "t"), tag="t")
         patch.restore()
@@ -119,7 +119,7 @@ class FaultTests(_WithShop):
         self.assertEqual(len(self.shop.ledger(kind="sale")), 1)
 
     def test_store(self) -> None:
-        """A store that fails is answered 1082 with the reason, may be repeated, and counts as no fault of ours."""
+        """A failing store is answered 1082 with the reason, may be repeated, and is not an internal error."""
         self.patch(self.shop.store, "find", raising(StoreFailed("the disk is full")))
         answer = self.shop.look_up("t")
         self.assertEqual(tuple(answer), ROOT)
@@ -127,7 +127,7 @@ class FaultTests(_WithShop):
         self.assertIn("the disk is full", answer["errortxt"])
 
     def test_any_body(self) -> None:
-        """Whatever bytes come, an answer goes back in the one shape."""
+        """Any bytes get an answer of the usual form."""
         bodies = [
             *(b"", b" ", b"\0", b"\xff", b"[" * 5000, b"{}", b"[1]", b'"x"', b"1e999", b"NaN", b'{"device":1}'),
             *(b'{"device":{}}', b'{"device":"test","type":{}}', b'{"device":"test","type":1e400,"tag":[]}'),
@@ -143,10 +143,10 @@ class FaultTests(_WithShop):
 
 
 class LeftoverTests(_WithShop):
-    """What belongs to batch mode, in a request to a door that knows no such thing."""
+    """Members of batch mode in a request on another path."""
 
     def test_ignored(self) -> None:
-        """A sale is made whatever stands in ``pay`` and ``skipprint`` beside it; batch mode minds both."""
+        """A sale ignores any ``pay`` and ``skipprint``; batch mode checks both."""
         leftovers: tuple[dict[str, Any], ...] = (
             {"pay": ""},
             {"pay": []},
@@ -163,11 +163,11 @@ class LeftoverTests(_WithShop):
 
 
 class LabelTests(_WithShop):
-    """Payments that no terminal ever sees."""
+    """Payments that never reach a terminal."""
 
     @promises("2.2.transaction_id.2")
     def test_refused(self) -> None:
-        """Every refusal of a payment names its label: the caller's, or one of ours where the caller's is none."""
+        """Every refusal of a payment has its label: the caller's, or a new one where the caller's is invalid."""
         label = "5d0b9c4e-1f65-5e0a-9d5c-0123456789ab"
         paid = {"task": 1, "sum": 1}
         for device, pay in (("nobody", paid), ("test", paid), ("pos", {"task": "x"})):
@@ -180,7 +180,7 @@ class LabelTests(_WithShop):
 
 
 class LanguageTests(_WithShop):
-    """The language of the texts is that of the request."""
+    """The language of the texts is the request's."""
 
     @promises("2.3.errortxt.1", "7.0.2")
     def test_languages(self) -> None:
@@ -194,13 +194,13 @@ class LanguageTests(_WithShop):
             self.assertEqual(self.shop.ask(body, language)["errortxt"], text)
 
     def test_places(self) -> None:
-        """The places of a text are filled in either language."""
+        """The placeholders of a text are filled in either language."""
         body = {"device": "test", "type": 1, "fiscal": {"task": 99}}
         self.assertEqual(self.shop.ask(body, "uk")["errortxt"], "Завдання fiscal.task 99 не підтримується")
         self.assertEqual(self.shop.ask(body, "en")["errortxt"], "The task fiscal.task 99 is not supported")
 
     def test_unreadable(self) -> None:
-        """A body that cannot be read is answered in the caller's language too."""
+        """An unreadable body is answered in the caller's language too."""
         self.assertIn("Malformed request", self.shop.ask(b"?", "en")["errortxt"])
         self.assertIn("Некоректний запит", self.shop.ask(b"?", "uk")["errortxt"])
 
@@ -209,7 +209,7 @@ class ChangeTests(_WithShop):
     """A device that is changed while a task waits for it, as tasks for printers and terminals do."""
 
     def sold_after(self, change: Callable[[str], Coroutine[Any, Any, Any]]) -> dict[str, Any]:
-        """The answer to a sale that waited for a busy device, and behind ``change``, which is given its id."""
+        """The answer to a sale that waited for a busy device, and for ``change``, which gets the device's id."""
         device = self.shop.core.devices.by_name("test")
         turns = Turns(self.shop.clock, 15.0)
         self.patch(device, "turns", turns)
@@ -224,7 +224,7 @@ class ChangeTests(_WithShop):
         return answer
 
     def test_changed(self) -> None:
-        """The task is done by the device as it then is, not by the one that was closed."""
+        """The task is done by the changed device, not by the closed one."""
         answer = self.sold_after(lambda dev_id: self.shop.core.devices.change(dev_id, "bar", {"shopname": "Нова"}))
         self.assertEqual((answer["res"], answer["info"]["printinfo"]["shopname"]), (0, "Нова"))
         self.assertEqual(len(self.shop.ledger("bar", kind="sale")), 1)
@@ -235,35 +235,35 @@ class ChangeTests(_WithShop):
 
 
 class LogTests(_WithShop):
-    """Each task leaves a line in the log."""
+    """Each task writes a line in the log."""
 
     def lines(self, body: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """The lines that a task leaves: device, type, task, tag, res."""
+        """The log lines of a task: device, type, task, tag, res."""
         with capturedLogs() as events:
             self.shop.ask(body)
         names = ("device", "type", "task", "tag", "res")
         return [tuple(event[name] for name in names) for event in events if "ms" in event]
 
     def test_done(self) -> None:
-        """A task that was done is one line with its device, numbers, tag and 0."""
+        """A finished task is one line with its device, numbers, tag and 0."""
         body = {"device": "test", "tag": "t", "type": 1, "fiscal": {"task": 1, "receipt": sale()}}
         self.assertEqual(self.lines(body), [("test", 1, 1, "t", 0)])
 
     def test_refused(self) -> None:
-        """A task that was refused is one line with the code."""
+        """A refused task is one line with the code."""
         self.assertEqual(self.lines({"device": "test", "tag": "t"}), [("test", 0, -1, "t", 1058)])
         self.assertEqual(self.lines({"device": "x", "type": 1, "fiscal": {"task": 18}}), [("x", 1, 18, "", 1091)])
 
 
 class FinishTests(_WithShop):
-    """The end of the service's day."""
+    """The end of the service."""
 
     def finish(self) -> Deferred[None]:
-        """Ask the dispatcher to finish."""
+        """Tell the dispatcher to finish."""
         return Deferred.fromCoroutine(self.shop.core.dispatcher.finish())
 
     def test_idle(self) -> None:
-        """With nothing running it is finished at once."""
+        """Without a running task it is finished at once."""
         self.assertIsNone(self.successResultOf(self.finish()))
 
     def test_refuses(self) -> None:
@@ -280,7 +280,7 @@ class FinishTests(_WithShop):
         self.assertEqual(self.shop.ask(b"{")["res"], 2000)
 
     def test_waits(self) -> None:
-        """A task that runs is let end and answered in full, and nothing else begins meanwhile."""
+        """A running task ends and is answered completely, and no other begins meanwhile."""
         self.shop.add("bar")
         due = self.held()
         finished = self.finish()
@@ -295,7 +295,7 @@ class FinishTests(_WithShop):
         self.assertEqual(len(self.shop.ledger(kind="sale")), 1)
 
     def test_waits_for_all(self) -> None:
-        """It is finished when the last of several running tasks ended, whether well or not."""
+        """It is finished when the last of several running tasks has ended, successful or not."""
         self.shop.add("bar")
         self.shop.open_shift("bar")
         self.held(seconds=1)
@@ -328,7 +328,7 @@ class FinishTests(_WithShop):
             self.successResultOf(each)
 
     def test_close(self) -> None:
-        """The service closes its store after the last answer, and is not ready from the first moment on."""
+        """The service closes its store after the last answer, and is not ready from the beginning of the end."""
         closed: list[int] = []
         close = self.shop.store.close
 
@@ -350,7 +350,7 @@ class FinishTests(_WithShop):
 
 
 class ResolveTests(SynchronousTestCase):
-    """At the start, everything unknown is asked after once."""
+    """At the start, every unknown operation is queried once."""
 
     def setUp(self) -> None:
         self.shop = Shop(self)
@@ -362,7 +362,7 @@ class ResolveTests(SynchronousTestCase):
             self.assertEqual(self.shop.fiscal(1, "t", name, receipt=sale())["res"], 1084)
 
     def probes(self) -> list[str]:
-        """Start the service again and note after whose documents it asks, without any task."""
+        """Start the service again and record whose documents it queries, without any task."""
         asked: list[str] = []
         look_up = tax_service.TaxService.look_up
 
@@ -376,19 +376,19 @@ class ResolveTests(SynchronousTestCase):
         return asked
 
     def test_every_register(self) -> None:
-        """Each register's open document is asked after, oldest register first, and then the service is ready."""
+        """Each register's open document is queried, oldest register first, and then the service is ready."""
         self.assertEqual(self.probes(), ["4000000001/2", "4000000002/2", "4000000003/2"])
         self.assertTrue(self.shop.core.ready)
         for name in ("test", "bar", "cafe"):
             self.assertEqual(self.shop.look_up("t", name)["task_status"], 2)
 
     def test_once(self) -> None:
-        """What is known is not asked after again."""
+        """A known outcome is not queried again."""
         self.probes()
         self.assertEqual(self.probes(), [])
 
     def test_one_is_silent(self) -> None:
-        """A tax service that is silent for one register keeps neither the others nor the service waiting for ever."""
+        """A tax service that is silent for one register delays neither the others nor the service for ever."""
         scenarios = iter([[{"on": "probe", "then": "lost_before"}], [{"on": "probe", "then": "silent"}], []])
 
         def followed() -> Scenario:
@@ -408,7 +408,7 @@ class ResolveTests(SynchronousTestCase):
             self.assertEqual(self.shop.look_up("t", name)["task_status"], 2)
 
     def test_fault_of_ours(self) -> None:
-        """A fault of ours with one register is logged, and whatever happens with one, the others are asked after."""
+        """An internal error with one register is logged, and the others are queried."""
         asked: list[str] = []
         for device, error in (("test", Mishap("oh")), ("bar", StoreFailed("no"))):
             self.patch(self.shop.core.devices.by_name(device).built, "resolve", raising(error))
@@ -418,7 +418,7 @@ class ResolveTests(SynchronousTestCase):
         self.assertEqual(len(self.flushLoggedErrors(Mishap)), 1)
 
     def test_busy(self) -> None:
-        """A register that works is asked about when it has finished, and the others meanwhile."""
+        """A busy register is queried after its task, and the others meanwhile."""
         asked: list[str] = []
         for name in ("test", "bar", "cafe"):
             self.patch(self.shop.core.devices.by_name(name).built, "resolve", noting(asked, name))

@@ -1,4 +1,4 @@
-"""The document language: what it says is printed, what does not fit is refused, any form is written in it."""
+"""The document language: its commands are printed, invalid ones are refused, any form can be written in it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def png(width: int, height: int, kind: str = "PNG") -> str:
 
 
 class Refusals(SynchronousTestCase):
-    """Tests that ask what is refused, and where."""
+    """Tests of refusals and their paths."""
 
     def refusal(self, *commands: object) -> str:
         """Why a document is refused."""
@@ -67,15 +67,15 @@ class Refusals(SynchronousTestCase):
 
 
 class CommandTests(Refusals):
-    """Each command, with its members and without."""
+    """Each command, with and without its members."""
 
     def read(self, **command: object) -> Element:
-        """What one command says."""
+        """The result of one command."""
         (element,) = read_doccmd([command])
         return element
 
     def test_usual(self) -> None:
-        """What is left out is as usual."""
+        """A missing member has its default."""
         for command, element in (
             ({"cmd": "text", "text": "Кава"}, Line("Кава")),
             ({"cmd": "pair", "left": "Кава", "right": "51.00"}, Pair("Кава", "51.00")),
@@ -91,7 +91,7 @@ class CommandTests(Refusals):
             self.assertEqual(self.read(**command), element)
 
     def test_everything(self) -> None:
-        """What is given is taken."""
+        """A given member is used."""
         for command, element in (
             (
                 {"cmd": "text", "text": "Кава", "align": "right", "bold": True, "underline": True, "size": 2},
@@ -127,7 +127,7 @@ class CommandTests(Refusals):
         self.assertEqual(self.read(cmd="feed", lines=""), Feed())
 
     def test_image(self) -> None:
-        """A PNG or BMP file is black and white dots; a data URI is taken too."""
+        """A PNG or BMP file is black and white dots; a data URI is allowed too."""
         picture = Image(9, b"\xaa\x80\x55\x00")
         data = b64encode(as_png(picture)).decode()
         self.assertEqual(self.read(cmd="image", data=data), picture)
@@ -144,16 +144,16 @@ class CommandTests(Refusals):
         self.assertEqual((element.width, element.height), (384, 192))
 
     def test_long_qr(self) -> None:
-        """A long QR code is of the lowest level of correction, unless one is asked for."""
+        """A long QR code has the lowest level of correction, unless one is given."""
         self.assertEqual(self.read(cmd="qr", data="A" * 2331), Qr("A" * 2331))
         self.assertEqual(self.read(cmd="qr", data="A" * 2332), Qr("A" * 2332, level="L"))
 
 
 class RefusalTests(Refusals):
-    """What does not fit, and the words for it."""
+    """Invalid documents, and the texts of their refusals."""
 
     def test_paths(self) -> None:
-        """Every mistake names its place and what is expected there."""
+        """Every mistake is reported with its path and what is expected there."""
         for command, reason in (
             ({"cmd": "text"}, "text: a text is expected"),
             ({"cmd": "text", "text": ["x"]}, "text: a text is expected"),
@@ -199,13 +199,13 @@ class RefusalTests(Refusals):
             self.assertEqual(self.refusal({"cmd": "rule"}, command), f"doc.doccmd[1].{reason}")
 
     def test_unknown_command(self) -> None:
-        """A command that is not there is refused with those that are."""
+        """An unknown command is refused, and the known ones are named."""
         known = "text, pair, rule, qr, barcode, image, logo, feed, cut, drawer, beep can be given"
         self.assertEqual(self.refusal({"cmd": "bold"}), f"doc.doccmd[0].cmd: unknown command 'bold'; {known}")
         self.assertEqual(self.refusal({"text": "Кава"}), f"doc.doccmd[0].cmd: {known}")
 
     def test_unknown_member(self) -> None:
-        """A member that the command does not have is refused: it is a slip of the pen, and its wish would be lost."""
+        """A member that the command does not have is refused: a spelling mistake would be ignored otherwise."""
         self.assertEqual(
             self.refusal({"cmd": "pair", "left": "а", "right": "б", "align": "left"}),
             "doc.doccmd[0].align: unknown member; left, right, bold, size can be given",
@@ -220,7 +220,7 @@ class RefusalTests(Refusals):
             self.assertEqual(refused.details, ("doc: an array is expected",))
 
     def test_broken_picture(self) -> None:
-        """A file that begins as a picture and is none is refused with its path."""
+        """A file with the header of a picture and an invalid rest is refused with its path."""
         data = b64encode(b64decode(png(8, 8))[:40]).decode()
         self.assertIn("doc.doccmd[0].data: this is not a picture", self.refusal({"cmd": "image", "data": data}))
 
@@ -244,7 +244,7 @@ class RefusalTests(Refusals):
         st.sampled_from(("text", "pair", "rule", "qr", "barcode", "image", "feed", "drawer", "beep", "", 7)),
     )
     def test_anything(self, commands: list[dict[str, object]], name: object) -> None:
-        """Whatever comes, it is a form or is refused with a path."""
+        """Any value is a form, or is refused with a path."""
         try:
             form = read_doccmd([{**command, "cmd": name} for command in commands])
         except Refused as refused:
@@ -261,10 +261,10 @@ class RefusalTests(Refusals):
 
 
 class LimitTests(Refusals):
-    """How much is taken."""
+    """Limits."""
 
     def test_elements(self) -> None:
-        """10,000 commands are taken, one more is not."""
+        """10,000 commands are accepted, one more is not."""
         self.assertEqual(read_doccmd([{"cmd": "rule"}] * MOST_ELEMENTS), [Rule()] * MOST_ELEMENTS)
         self.assertEqual(
             self.refusal(*[{"cmd": "rule"}] * (MOST_ELEMENTS + 1)),
@@ -272,7 +272,7 @@ class LimitTests(Refusals):
         )
 
     def test_text(self) -> None:
-        """A text of 4096 characters is taken, one more is not."""
+        """A text of 4096 characters is accepted, one more is not."""
         self.assertEqual(len(read_doccmd([{"cmd": "text", "text": "а" * LONGEST_TEXT}])), 1)
         self.assertEqual(
             self.refusal({"cmd": "text", "text": "а" * (LONGEST_TEXT + 1)}),
@@ -280,7 +280,7 @@ class LimitTests(Refusals):
         )
 
     def test_paper(self) -> None:
-        """A document of more than 20,000 lines is refused, whether they are fed, written or broken."""
+        """A document of more than 20,000 lines is refused, by feeds, texts or line breaks."""
         documents: tuple[tuple[object, int], ...] = (
             ({"cmd": "feed", "lines": 255}, 78),
             ({"cmd": "text", "text": "\n" * 254}, 75),
@@ -291,13 +291,13 @@ class LimitTests(Refusals):
             self.assertEqual(refused, f"doc.doccmd[{index}]: the document is longer than 20000 lines")
 
     def test_codes(self) -> None:
-        """100 QR codes are taken, one more is not."""
+        """100 QR codes are accepted, one more is not."""
         code = {"cmd": "qr", "data": "x"}
         self.assertEqual(len(read_doccmd([code] * MOST_CODES)), MOST_CODES)
         self.assertEqual(self.refusal(*[code] * (MOST_CODES + 1)), "doc.doccmd[100]: at most 100 QR codes are taken")
 
     def test_picture(self) -> None:
-        """A picture is refused by the size that its file states, before it is unpacked."""
+        """A picture is refused by the size in its header, before it is unpacked."""
         huge = bytearray(b64decode(png(8, 8)))
         huge[16:24] = (LARGEST_SIDE + 1).to_bytes(4) + (8).to_bytes(4)
         data = b64encode(huge).decode()
@@ -319,7 +319,7 @@ class LinesTests(SynchronousTestCase):
     """`doc.lines`: as the lines of a service report, with a style."""
 
     def test_kinds(self) -> None:
-        """A line is text, a bar code or a QR code by its `qr_type`."""
+        """A line is text, a bar code or a QR code, according to its `qr_type`."""
         self.assertEqual(
             read_lines(
                 [
@@ -347,7 +347,7 @@ class LinesTests(SynchronousTestCase):
         )
 
     def test_refusals(self) -> None:
-        """What does not fit is refused with its path."""
+        """An invalid member is refused with its path."""
         for line, reason in (
             ({"t": "4820000000015", "qr_type": 1}, "t: the check digit of EAN-13 is 5, 7 is expected"),
             ({"t": [], "qr_type": 0}, "t: a text is expected"),
@@ -398,7 +398,7 @@ class WrittenTests(SynchronousTestCase):
     """Any form in the document language."""
 
     def test_short(self) -> None:
-        """What is as usual is left out."""
+        """Members with their default are left out."""
         self.assertEqual(
             write_doccmd([Line("Кава", bold=True), Rule(), Cut(), Qr("x", level="L")]),
             [
@@ -410,7 +410,7 @@ class WrittenTests(SynchronousTestCase):
         )
 
     def test_feed(self) -> None:
-        """More blank lines than one command feeds are several commands; none are none."""
+        """More blank lines than one command feeds are several commands; zero lines are no command."""
         self.assertEqual(
             write_doccmd([Feed(300), Feed(0)]), [{"cmd": "feed", "lines": 255}, {"cmd": "feed", "lines": 45}]
         )
@@ -448,7 +448,7 @@ class PageTests(SynchronousTestCase):
         return re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 
     def test_examples(self) -> None:
-        """Every example of the page is taken, and every command has one."""
+        """Every example of the page is accepted, and every command has one."""
         said = set()
         for example in self.examples():
             document = json.loads(example)
@@ -463,7 +463,7 @@ class PageTests(SynchronousTestCase):
         )
 
     def test_members(self) -> None:
-        """Every member that can be given is on the page."""
+        """The page has every member that can be given."""
         page = PAGE.read_text(encoding="utf-8")
         for command in ("text", "pair", "rule", "qr", "barcode", "image", "logo", "feed", "cut", "drawer", "beep"):
             refused = self.assertRaises(Refused, read_doccmd, [{"cmd": command, "nonsense": 1}])

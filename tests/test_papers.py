@@ -1,4 +1,4 @@
-"""The paper of a register's task: printed beside the task, which never fails for it, and never twice."""
+"""The printed document of a register's task: it never makes the task fail, and is never printed twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PaperCase(PrintCase):
         return self.task(1, tag, path, headers, receipt={**sale(), **receipt})
 
     def selling(self, tag: str = "", path: str = PRINTING, **receipt: Any) -> Connection:
-        """A sale that was asked for and is not waited for."""
+        """Send a sale without waiting."""
         return self.ask(fiscal(1, tag, receipt={**sale(), **receipt}), path)
 
     def receipts(self) -> int:
@@ -44,7 +44,7 @@ class PaperCase(PrintCase):
         return len(self.shop.ledger(kind="sale"))
 
     def papers(self, name: str = "prn") -> int:
-        """How many receipts came out of a printer."""
+        """How many receipts a printer printed."""
         return self.paper(name).count("ФІСКАЛЬНИЙ ЧЕК") - self.paper(name).count("НЕФІСКАЛЬНИЙ ЧЕК")
 
     def assertPrinted(self, answer: Any, isprint: int, *warnings: int) -> None:
@@ -58,7 +58,7 @@ class PrintTests(PaperCase):
     """Which tasks print, and where (docs/reference/http-interface.md#printing-after-a-task)."""
 
     def test_default(self) -> None:
-        """Without a name the paper goes to `prn`: the fiscal number, the goods and a cut are on it."""
+        """Without a name `prn` prints: the fiscal number, the goods and a cut."""
         answer = self.sold("t")
         self.assertPrinted(answer, 1)
         for words in (answer["info"]["doccode"], "Кава", "ФІСКАЛЬНИЙ ЧЕК", "- - -"):
@@ -66,7 +66,7 @@ class PrintTests(PaperCase):
         self.assertEqual(self.jobs()[0]["paper"], f"{answer['info']['fisid']}/{answer['info']['docno']}")
 
     def test_named(self) -> None:
-        """`dev_id` names another printer, by its name in any letters or by its id."""
+        """`dev_id` names another printer, by its name in upper or lower case or by its id."""
         dev_id = self.device("Кухня 1")
         self.assertPrinted(self.sold(path=f"{PRINTING}?dev_id=%D0%9A%D1%83%D1%85%D0%BD%D1%8F%201"), 1)
         self.assertPrinted(self.sold(path=f"{PRINTING}?dev_id={dev_id}"), 1)
@@ -78,7 +78,7 @@ class PrintTests(PaperCase):
         self.assertEqual((self.paper(), self.jobs()), ("", []))
 
     def test_without_printer(self) -> None:
-        """Without `prn` the receipt is made and isprint is 0, silently: not every shop has a printer."""
+        """Without `prn` the receipt is made and isprint is 0, without a warning: not every shop has a printer."""
         dev_id = self.shop.core.devices.by_name("prn").row.dev_id
         self.request("DELETE", f"{DEVICES}/{dev_id}")
         self.assertPrinted(self.sold(), 0)
@@ -115,7 +115,7 @@ class PrintTests(PaperCase):
             self.assertEqual(len(self.jobs()), count, task)
 
     def test_reports_each_time(self) -> None:
-        """X, copies and service reports are papers of their own: asked for twice they come out twice."""
+        """X, copies and service reports are separate documents: a repeat prints them again."""
         self.sold(path=EXECUTE)
         tasks: list[tuple[int, dict[str, Any]]] = [(10, {}), (22, {}), (5, {"lines": [{"t": "Звіт"}]})]
         for task, members in tasks:
@@ -138,13 +138,13 @@ class PrintTests(PaperCase):
         self.assertEqual(self.printer.mechanism.pulses, 1)
 
     def form(self) -> bytes:
-        """The form of the latest job, as the journal holds it."""
+        """The form of the latest job, as the journal has it."""
         found = self.successResultOf(Deferred.fromCoroutine(self.built()._jobs.latest()))
         form: bytes = json.dumps(json.loads(found.request)["form"]).encode()
         return form
 
     def test_no_drawer(self) -> None:
-        """A printer without a drawer prints a receipt for cash without a word about it."""
+        """A printer without a drawer prints a receipt for cash without a warning."""
         self.patch(
             self.built()._way, "profile", PROFILES["epson"].__class__("x", drawer=False, page="raster", answers=False)
         )
@@ -152,10 +152,10 @@ class PrintTests(PaperCase):
 
 
 class FailedTests(PaperCase):
-    """A print that fails never fails the task."""
+    """A failed print never makes the task fail."""
 
     def test_hindrance(self) -> None:
-        """What keeps the printer from printing is a warning, in the caller's language."""
+        """A problem of the printer is a warning, in the caller's language."""
         for headers, words in (((), "Помилка пристрою: закінчився папір"), (ENGLISH, "Device error: out of paper")):
             self.rule("refuse", code="paper")
             answer = self.sold(headers=headers)
@@ -164,19 +164,19 @@ class FailedTests(PaperCase):
         self.assertEqual((self.receipts(), self.paper()), (2, ""))
 
     def test_unreachable(self) -> None:
-        """A printer that is not reached: warning 100."""
+        """A printer that cannot be reached: warning 100."""
         self.rule("unreachable")
         self.assertPrinted(self.sold(), 0, 100)
 
     def test_unknown(self) -> None:
-        """A line that broke in the middle: isprint 0 and a warning that it may be on paper."""
+        """A connection that broke in the middle: isprint 0 and a warning that the document may be printed."""
         self.rule("lost_after")
         answer = self.sold(headers=ENGLISH)
         self.assertPrinted(answer, 0, 430)
         self.assertIn("it is unknown whether it was printed", answer["warnings"][0]["wtxt"])
 
     def test_busy(self) -> None:
-        """A printer that stays busy: warning 1105 after the mini-queue, and the receipt was made long before."""
+        """A printer that stays busy: warning 1105 after the waiting time; the receipt was made long before."""
         turns = self.shop.core.devices.by_name("prn").turns
         turns.turn().acquire()
         asked = self.selling()
@@ -186,7 +186,7 @@ class FailedTests(PaperCase):
         self.assertPrinted(self.answer(asked, MINI_QUEUE + 0.1), 0, 1105)
 
     def test_removed_meanwhile(self) -> None:
-        """A printer that is removed while a paper waits for it: warning 1091."""
+        """A printer that is removed while a document waits for it: warning 1091."""
         device = self.shop.core.devices.by_name("prn")
         device.turns.turn().acquire()
         removing = self.connect()
@@ -205,7 +205,7 @@ class FailedTests(PaperCase):
         self.assertIn("no such port", answer["warnings"][0]["wtxt"])
 
     def test_fault_of_ours(self) -> None:
-        """A fault of ours on the way to the paper: warning 1016, and the log has it."""
+        """An internal error while printing: warning 1016, and the log has it."""
 
         def broken(*_: object) -> Any:
             raise RuntimeError("a fault")
@@ -216,7 +216,7 @@ class FailedTests(PaperCase):
         self.assertEqual(self.receipts(), 1)
 
     def test_store(self) -> None:
-        """A store that fails at any step of the paper leaves the receipt done; what is not stored is not sent."""
+        """A store that fails at any step of printing leaves the receipt done; an unstored job is not sent."""
         for verb, isprint in (("find_operations", 0), ("reserve", 0), ("conclude", 1)):
             works = getattr(self.shop.store, verb)
             printer = self.shop.core.devices.by_name("prn").row.n
@@ -235,7 +235,7 @@ class FailedTests(PaperCase):
 
 
 class RepeatTests(PaperCase):
-    """A repeat of a tag prints only what was not printed."""
+    """A repeat of a tag prints only documents that were not printed."""
 
     def test_printed(self) -> None:
         """What was printed is not printed again: isprint is 1, and the drawer stays closed."""
@@ -246,7 +246,7 @@ class RepeatTests(PaperCase):
         self.assertEqual((self.papers(), self.printer.mechanism.pulses, len(self.jobs())), (1, 1, 1))
 
     def test_not_printed(self) -> None:
-        """What certainly was not printed is printed by the repeat, whichever endpoint came first."""
+        """A document that was certainly not printed is printed by the repeat, on either path."""
         self.rule("refuse", code="cover")
         self.assertPrinted(self.sold("t"), 0, 430)
         self.assertPrinted(self.sold("t"), 1)
@@ -255,7 +255,7 @@ class RepeatTests(PaperCase):
         self.assertEqual((self.papers(), self.receipts()), (2, 2))
 
     def test_unknown(self) -> None:
-        """What may be on paper is not printed again; a person's reprint is what the next repeat hears of."""
+        """A document that may be printed is not printed again; the next repeat reports a person's reprint."""
         self.rule("lost_after")
         self.sold("t")
         answer = self.sold("t")
@@ -267,7 +267,7 @@ class RepeatTests(PaperCase):
         self.assertEqual(self.papers(), 2)
 
     def test_failed_reprint(self) -> None:
-        """A reprint that failed does not make room for a second copy by the till."""
+        """A failed reprint does not allow the till to print a second copy."""
         self.sold("t")
         n = self.jobs()[0]["id"]
         self.rule("refuse", code="cover")
@@ -276,7 +276,7 @@ class RepeatTests(PaperCase):
         self.assertEqual(self.papers(), 1)
 
     def test_killed(self) -> None:
-        """After a kill in the middle of the paper the repeat prints no second copy, and says why."""
+        """After a kill during printing the repeat prints no second copy, and says why."""
         far = self.paper_under_way("t")
         self.assertTrue(far.open)
         self.kill()
@@ -287,7 +287,7 @@ class RepeatTests(PaperCase):
         self.assertEqual(self.papers(), 1)
 
     def paper_under_way(self, tag: str) -> FarEnd:
-        """A paper that a printer takes and does not prove: the printer."""
+        """A document that a printer accepts without a proof: the printer."""
         played = Played()
         self.wire(InProcessEndpoint(played, self.shop.clock))
         self.asked = self.selling(tag)
@@ -297,7 +297,7 @@ class RepeatTests(PaperCase):
         return played.ends[0]
 
     def test_repeat_while_under_way(self) -> None:
-        """A repeat that comes while the paper waits for a new roll hears of its end, and it comes out once."""
+        """A repeat that arrives while the document waits for new paper gets its outcome, and it is printed once."""
         self.printer.load_paper(roll_dots=200)
         self.assertPrinted(self.answer(self.selling("t")), 0, 430)
         again = self.selling("t")
@@ -308,14 +308,14 @@ class RepeatTests(PaperCase):
         self.assertEqual((self.papers(), len(self.jobs())), (1, 1))
 
     def test_repeat_gives_up(self) -> None:
-        """A repeat does not wait for ever for the end of the first one."""
+        """A repeat waits only for a limited time for the end of the first print."""
         self.printer.load_paper(roll_dots=200)
         self.answer(self.selling("t"))
         self.assertPrinted(self.answer(self.selling("t")), 0, 430)
         self.assertEqual(len(self.jobs()), 1)
 
     def test_at_the_same_time(self) -> None:
-        """The same tag asked for by two tills at the same time, at two printers: one paper."""
+        """The same tag sent by two tills at the same time, for two printers: one document."""
         self.device("kitchen")
         self.sold("t", EXECUTE)
         self.rule("accept", delay_ms=500)
@@ -326,13 +326,13 @@ class RepeatTests(PaperCase):
         self.assertEqual((self.papers() + self.papers("kitchen"), len(self.jobs())), (1, 1))
 
     def test_nothing_is_kept(self) -> None:
-        """No trace of a paper stays in memory once its caller was answered."""
+        """After the answer nothing of a document stays in memory."""
         for tag in ("a", "b", "a"):
             self.sold(tag)
         self.assertEqual(self.shop.core.dispatcher.papers._under_way, {})
 
     def test_other_printer(self) -> None:
-        """A repeat that names another printer makes no second copy of what is on paper."""
+        """A repeat with another printer makes no second copy of a printed document."""
         self.device("kitchen")
         self.sold("t")
         self.assertPrinted(self.sold("t", f"{PRINTING}?dev_id=kitchen"), 1)
@@ -340,7 +340,7 @@ class RepeatTests(PaperCase):
 
 
 class SpareTests(PaperCase):
-    """A spare printer takes what the first one certainly did not print."""
+    """A spare printer prints a document that the first one certainly did not print."""
 
     def setUp(self) -> None:
         """A printer `spare` beside `prn`."""
@@ -358,14 +358,14 @@ class SpareTests(PaperCase):
         self.assertEqual([job["device"] for job in self.jobs()], ["spare", "prn"])
 
     def test_repeat(self) -> None:
-        """What came out of the spare one is not printed again by the first one, which is well again."""
+        """A document that the spare printer printed is not printed again by the first one when it works again."""
         self.rule("refuse", code="cover")
         self.sold("t")
         self.assertPrinted(self.sold("t"), 1)
         self.assertEqual((self.papers(), self.papers("spare")), (0, 1))
 
     def test_unreachable_and_busy(self) -> None:
-        """A printer that is not reached, or busy with other things, has printed nothing for certain."""
+        """A printer that cannot be reached, or is busy, has certainly printed nothing."""
         self.rule("unreachable")
         self.assertPrinted(self.sold(), 1, 100)
         turns = self.shop.core.devices.by_name("prn").turns
@@ -377,18 +377,18 @@ class SpareTests(PaperCase):
         self.assertEqual(self.papers("spare"), 3)
 
     def test_unknown(self) -> None:
-        """What may be on paper does not go to the spare one, neither now nor by the repeat."""
+        """A document that may be printed is not sent to the spare printer, neither now nor by the repeat."""
         self.rule("lost_after")
         self.assertPrinted(self.sold("t"), 0, 430)
         self.assertPrinted(self.sold("t"), 0, 430)
         self.assertEqual((self.papers(), self.papers("spare")), (1, 0))
 
     def test_under_way_and_busy(self) -> None:
-        """A paper that waits for a new roll keeps its printer busy; its repeat is not printed on the spare one."""
+        """A document that waits for new paper keeps its printer busy; its repeat is not printed on the spare one."""
         self.printer.load_paper(roll_dots=200)
         self.answer(self.selling("t"))
         self.assertPrinted(self.answer(self.selling("t"), MINI_QUEUE + 1), 0, 430)
-        # Another paper that the same printer keeps waiting is.
+        # Another document for the same printer is.
         self.assertPrinted(self.answer(self.selling("u"), MINI_QUEUE + 1), 1, 1105)
         self.assertEqual(self.papers("spare"), 1)
 
@@ -401,7 +401,7 @@ class SpareTests(PaperCase):
         self.assertEqual(self.papers(), 1)
 
     def test_no_loop(self) -> None:
-        """The spare of a spare, and a printer that is its own spare, are not asked over and over."""
+        """The spare of a spare, and a printer that is its own spare, are not tried endlessly."""
         self.change("spare", spare="prn")
         self.rule("unreachable", times=0)
         self.rule("unreachable", name="spare", times=0)
@@ -418,7 +418,7 @@ class SpareTests(PaperCase):
             self.assertPrinted(self.sold(), 0, 100)
 
     def test_other_tasks(self) -> None:
-        """What is addressed to a printer itself does not go to its spare: the caller named this one."""
+        """A job for a printer itself is not sent to its spare: the caller chose this printer."""
         self.rule("refuse", code="cover")
         self.assertEqual(self.print(lines(1))["res"], 430)
         self.assertEqual(self.paper("spare"), "")

@@ -1,4 +1,4 @@
-"""What the forms say: each requisite of the law in its place, and whole forms as they come out of the printer."""
+"""Print forms: each item that the law requires in its place, and whole forms as a printer prints them."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def sale(receipt: Receipt = COFFEE_ALONE, **parts: Any) -> Document:
 
 
 def lines_of(form: list[Element], width: int = 48) -> list[str]:
-    """The lines of a form as text, blanks at their ends and runs of blanks left out."""
+    """The lines of a form as text, without blanks at the ends and repeated blanks."""
     return [" ".join(line.split()) for line in render_text(form, width).splitlines()]
 
 
@@ -217,39 +217,39 @@ def changed(receipt: Receipt = COFFEE_ALONE, **members: Any) -> Document:
 
 
 def of_good(good: Good = COFFEE, **members: Any) -> list[str]:
-    """The lines that a sale of one item has between its head and its payment."""
+    """The lines of a sale with one item between its head and its payment."""
     form = printed(changed(goods=(msgspec.structs.replace(good, **members),)))
     rules = [index for index, line in enumerate(form) if set(line) == {"-"}]
     return form[rules[0] + 1 : rules[1]]
 
 
 def paid_by(pay: Payment = BY_CARD, **members: Any) -> list[str]:
-    """The lines that a sale has for its payment."""
+    """The lines of a sale's payment."""
     form = printed(changed(pays=(msgspec.structs.replace(pay, **members),)))
     rules = [index for index, line in enumerate(form) if set(line) == {"-"}]
     return form[rules[1] + 1 : rules[2]]
 
 
 def taxed(tax: TaxLine = VAT, **members: Any) -> list[str]:
-    """The lines of a sale from its sum to what is to be paid."""
+    """The lines of a sale from its sum to the amount to pay."""
     form = printed(changed(taxes=(msgspec.structs.replace(tax, **members),)))
     return form[form.index("СУМА 51.00") + 1 : form.index("ДО СПЛАТИ 51.00")]
 
 
 def x_form(totals: ShiftTotals = TOTALS, **parts: Any) -> list[Element]:
-    """An X-report."""
+    """An X report."""
     report: dict[str, Any] = {"number": 0, "fiscal_number": "", "shift": 5, "dtype": 1, **parts}
     return report_form("X-ЗВІТ", HEADER, "Іваненко О. П.", MORNING, totals, **report)
 
 
 def z_form(**parts: Any) -> list[Element]:
-    """A Z-report."""
+    """A Z report."""
     report: dict[str, Any] = {"number": 18, "fiscal_number": "TEST_18", "shift": 5, "dtype": 1, **parts}
     return report_form("Z-ЗВІТ", HEADER, "Іваненко О. П.", MORNING, TOTALS, **report)
 
 
 def summary(is_short: bool = False, dtype: int = 1) -> list[Element]:
-    """A summary report over two Z."""
+    """A summary report over two Z reports."""
     first = document(documents.Z, report=TOTALS)
     second = msgspec.structs.replace(
         first, number=31, shift=6, at=MORNING + 86_400_000, report=ShiftTotals(calc_p=5000)
@@ -261,16 +261,16 @@ def summary(is_short: bool = False, dtype: int = 1) -> list[Element]:
 
 
 class WholeFormTests(SynchronousTestCase):
-    """Whole forms, as they are seen."""
+    """Whole forms as printed."""
 
     maxDiff = None
 
     def assert_printed(self, form: list[Element], width: int, expected: str) -> None:
-        """``form`` is ``expected``, letter by letter."""
+        """``form`` is ``expected``, character by character."""
         self.assertEqual("\n" + render_text(form, width), dedent(expected))
 
     def test_sale(self) -> None:
-        """A receipt that has everything, on 80 mm paper."""
+        """A receipt with all items, on 80 mm paper."""
         self.assert_printed(
             receipt_form(sale(EVERYTHING, header=WITH_LINES), "TEST_17"),
             48,
@@ -449,7 +449,7 @@ class WholeFormTests(SynchronousTestCase):
         )
 
     def test_cash_in(self) -> None:
-        """Cash that is put into the drawer."""
+        """A cash-in."""
         self.assert_printed(
             receipt_form(document(documents.CASH_IN, cash=FLOAT), "TEST_17"),
             32,
@@ -477,7 +477,7 @@ class WholeFormTests(SynchronousTestCase):
         )
 
     def test_z(self) -> None:
-        """A Z with everything in it."""
+        """A Z report with all items."""
         self.assert_printed(
             z_form(),
             42,
@@ -569,10 +569,10 @@ class WholeFormTests(SynchronousTestCase):
 
 
 class HeadTests(SynchronousTestCase):
-    """Who sells: lines 1 to 5 of the form, and what the shop adds."""
+    """The seller: lines 1 to 5 of the form, and the shop's own lines."""
 
     def test_payer(self) -> None:
-        """Payer, outlet and address open the receipt, then the VAT number after ПН, then the cashier."""
+        """Payer, outlet and address begin the receipt, then the VAT number after ПН, then the cashier."""
         self.assertEqual(
             printed(sale())[:6],
             [
@@ -586,20 +586,20 @@ class HeadTests(SynchronousTestCase):
         )
 
     def test_without_vat(self) -> None:
-        """Who pays no VAT is named by the tax number, after ІД."""
+        """A seller without VAT is identified by the tax number, after ІД."""
         lines = printed(sale(header=msgspec.structs.replace(HEADER, vat_code="")))
         self.assertIn("ІД 12345678", lines)
         self.assertNotIn("ПН", " ".join(lines).split())
 
     def test_empty(self) -> None:
-        """Nothing is printed of a payer, outlet, number or cashier that is not known."""
+        """Nothing is printed for an unknown payer, outlet, number or cashier."""
         lines = printed(sale(header=Header(fisid=""), cashier=""))
         self.assertEqual(set(lines[0]), {"-"})
         for word in ("ПН", "ІД", "Касир:", "ПРРО"):
             self.assertNotIn(word, " ".join(lines).split())
 
     def test_own_lines(self) -> None:
-        """The shop's own lines stand above everything else and below the totals, on every form."""
+        """The shop's own lines are printed above everything else and below the totals, on every form."""
         for form in (
             receipt_form(sale(header=WITH_LINES), "TEST_17"),
             receipt_form(document(documents.OPEN, header=WITH_LINES), "TEST_17"),
@@ -614,14 +614,14 @@ class HeadTests(SynchronousTestCase):
             self.assertLess(down, lines.index("ФН ПРРО 4000438533"))
 
     def test_test_document(self) -> None:
-        """A test document says so above everything else and below it."""
+        """A test document is marked above everything else and at the end."""
         lines = printed(sale(dtype=0, header=WITH_LINES))
         notice = "ТЕСТОВИЙ НЕФІСКАЛЬНИЙ ДОКУМЕНТ"
         self.assertEqual([lines[0], lines[-1], lines.count(notice)], [notice, notice, 2])
         self.assertNotIn(notice, printed(sale()))
 
     def test_copy(self) -> None:
-        """A copy says so at the top and at the bottom, also one of a test document."""
+        """A copy is marked at the top and at the bottom, also a copy of a test document."""
         lines = printed(sale(dtype=0), copy=True)
         self.assertEqual([lines[1], lines[-1], lines.count("КОПІЯ")], ["КОПІЯ", "КОПІЯ", 2])
         self.assertNotIn("КОПІЯ", printed(sale()))
@@ -636,10 +636,10 @@ class HeadTests(SynchronousTestCase):
 
 
 class GoodTests(SynchronousTestCase):
-    """What is sold: lines 6 to 10 of the form."""
+    """The goods: lines 6 to 10 of the form."""
 
     def test_quantity_and_price(self) -> None:
-        """Quantity and price of one stand above the name, the quantity without empty digits."""
+        """Quantity and price are printed above the name, the quantity without trailing zeros."""
         for cnt, written in ((1000, "1"), (2000, "2"), (1250, "1.25"), (125, "0.125"), (10_000, "10"), (0, "0")):
             self.assertEqual(of_good(cnt=cnt)[0], f"{written} x 25.50")
         self.assertEqual(of_good(cnt=-1500)[0], "-1.5 x 25.50")
@@ -654,7 +654,7 @@ class GoodTests(SynchronousTestCase):
         self.assertEqual(of_good(code2="2208201200")[1], "УКТЗЕД 2208201200")
 
     def test_service_code(self) -> None:
-        """A service has the code of its classifier."""
+        """A service has its classifier code."""
         self.assertIn("ДКПП 96.02.13", of_good(code3="96.02.13"))
 
     def test_barcode(self) -> None:
@@ -662,12 +662,12 @@ class GoodTests(SynchronousTestCase):
         self.assertEqual(of_good(code1="4820000000017")[1], "Штрих-код 4820000000017")
 
     def test_stamps(self) -> None:
-        """Every excise stamp has its line, one that is named twice has one."""
+        """Every excise stamp has its line; a stamp given twice has one."""
         stamps = [line for line in of_good(code_a="A1", code_aa=("A2", "A1", "")) if line.startswith("Акцизна")]
         self.assertEqual(stamps, ["Акцизна марка A1", "Акцизна марка A2"])
 
     def test_order(self) -> None:
-        """The requisites of an item stand in the order of the law."""
+        """The items of a row are in the order of the law."""
         self.assertEqual(
             of_good(code2="2208", code3="96.02", code1="482", code_a="A1", disc=100, comment="подарунковий"),
             [
@@ -683,15 +683,15 @@ class GoodTests(SynchronousTestCase):
         )
 
     def test_nothing_known(self) -> None:
-        """An item of which no code is known has price and name alone."""
+        """A row without codes has only price and name."""
         self.assertEqual(of_good(code1=""), ["2 x 25.50", "Кава зернова 51.00 А"])
 
     def test_surcharge(self) -> None:
-        """A negative discount is a surcharge, and is added."""
+        """A negative discount is a surcharge and is added."""
         self.assertEqual(of_good(disc=-100)[-1], "Надбавка 1.00")
 
     def test_discounts_together(self) -> None:
-        """Discounts on several items are added up; one alone need not be."""
+        """Discounts on several rows are added up; a single one is not repeated as a total."""
         less = msgspec.structs.replace(COFFEE, disc=100)
         more = msgspec.structs.replace(COFFEE, disc=-300)
         self.assertIn("Усього знижок -2.00", printed(changed(goods=(less, less, COFFEE), sum_disc=200)))
@@ -700,7 +700,7 @@ class GoodTests(SynchronousTestCase):
 
 
 class PaymentTests(SynchronousTestCase):
-    """How it is paid: lines 11 to 19 of the form."""
+    """The payments: lines 11 to 19 of the form."""
 
     def test_card(self) -> None:
         """The bank's data are above the payment, in the order of the law."""
@@ -727,7 +727,7 @@ class PaymentTests(SynchronousTestCase):
         )
 
     def test_each_requisite_alone(self) -> None:
-        """Each requisite of the card is enough for it to be printed."""
+        """Each of the card's data is printed even without the others."""
         for member, line in (
             ("bank_name", "Еквайр 77"),
             ("bank_id", "Еквайр 77"),
@@ -746,11 +746,11 @@ class PaymentTests(SynchronousTestCase):
         self.assertEqual(paid_by(bare, commission=50), ["Комісія 0.50", "БЕЗГОТІВКОВА: Картка, грн 150.00"])
 
     def test_operation(self) -> None:
-        """The terminal's own word for the operation goes before ours."""
+        """The terminal's name of the operation is used instead of ours."""
         self.assertIn("Операція Купівля", paid_by(oper_type="Купівля"))
 
     def test_form_and_means(self) -> None:
-        """A payment is named by its form and its means, with the currency."""
+        """A payment has the name of its form and its means, with the currency."""
         for pay_type, line in (
             (0, "ГОТІВКА, грн 150.00"),
             (1, "БЕЗГОТІВКА, грн 150.00"),
@@ -762,7 +762,7 @@ class PaymentTests(SynchronousTestCase):
             self.assertEqual(paid_by(Payment(type=pay_type, name=name, sum=15000)), [line])
 
     def test_own_type(self) -> None:
-        """A payment type that the shop has made up is named as the shop names it."""
+        """A payment type that the shop added has the shop's name for it."""
         self.assertEqual(paid_by(Payment(type=77, name="Талон", sum=15000)), ["ТАЛОН, грн 150.00"])
 
     def test_several(self) -> None:
@@ -787,7 +787,7 @@ class PaymentTests(SynchronousTestCase):
 
 
 class TotalTests(SynchronousTestCase):
-    """What it comes to: lines 20 to 24 of the form."""
+    """The sums: lines 20 to 24 of the form."""
 
     def test_vat(self) -> None:
         """VAT has its letter, its rate and its amount."""
@@ -798,19 +798,19 @@ class TotalTests(SynchronousTestCase):
         self.assertEqual(taxed(EXCISE), ["ПДВ ГД 20.00% 23.62", "Акциз ГД 5.00% 7.09"])
 
     def test_excise_alone(self) -> None:
-        """A group may bear a levy and no VAT."""
+        """A group may have a levy and no VAT."""
         self.assertEqual(taxed(EXCISE, tax_name=""), ["Акциз ГД 5.00% 7.09"])
 
     def test_excise_of_a_unit(self) -> None:
-        """Excise of so much for each unit has no rate to show."""
+        """Excise per unit has no rate to show."""
         self.assertEqual(taxed(EXCISE, ex_percent=0)[1], "Акциз ГД 7.09")
 
     def test_zero_rate(self) -> None:
-        """A rate of nothing is a rate."""
+        """A rate of zero is printed."""
         self.assertEqual(taxed(tax_lit="Е", tax_percent=0, tax_sum=0), ["ПДВ Е 0.00% 0.00"])
 
     def test_no_vat(self) -> None:
-        """A group without taxes is named, so that its letter is explained."""
+        """A group without taxes is printed, so that its letter is explained."""
         self.assertEqual(taxed(NO_VAT), ["Без ПДВ Б 0.00"])
 
     def test_on_top(self) -> None:
@@ -818,7 +818,7 @@ class TotalTests(SynchronousTestCase):
         self.assertEqual(taxed(on_top=850), ["ПДВ А 20.00% 8.50", "Податки понад ціну 8.50"])
 
     def test_rounding(self) -> None:
-        """Rounding has its line, with a sign when it takes away, and none when there is none."""
+        """Rounding has its line, with a minus when it reduces the sum, and no line when it is zero."""
         self.assertIn("Заокруглення -0.03", printed(changed(round=-3)))
         self.assertIn("Заокруглення 0.20", printed(changed(round=20)))
         self.assertNotIn("Заокруглення", " ".join(printed(sale())))
@@ -840,13 +840,13 @@ class TotalTests(SynchronousTestCase):
             self.assertIn("Решта 0.00", printed(changed(pays=(pay,))))
 
     def test_nothing_for_nothing(self) -> None:
-        """A receipt without items and payments is still a receipt."""
+        """A receipt without rows and payments is still a receipt."""
         lines = printed(sale(Receipt()))
         self.assertIn("ДО СПЛАТИ 0.00", lines)
 
 
 class FootTests(SynchronousTestCase):
-    """What makes it a document: lines 25 to 30 of the form."""
+    """The marks of a document: lines 25 to 30 of the form."""
 
     def test_foot(self) -> None:
         """Number, date and time, QR, ОНЛАЙН, register, closing title and maker end the receipt, in this order."""
@@ -866,13 +866,13 @@ class FootTests(SynchronousTestCase):
         )
 
     def test_qr(self) -> None:
-        """The QR code is the link under which the tax service shows the receipt."""
+        """The QR code is the link to the tax service's page of the receipt."""
         codes = [part.data for part in receipt_form(sale(), "TEST_17") if isinstance(part, Qr)]
         self.assertEqual(len(codes), 1)
         self.assertIn("id=TEST_17&date=20260921&time=090000&fn=4000438533&sm=51.00", codes[0])
 
     def test_offline(self) -> None:
-        """A receipt that was made offline says so, with the control number that is in its number."""
+        """An offline receipt is marked, with the control number that is in its number."""
         lines = printed(sale(offline=OfflineMark("5008.3.4758", "cdd6")))
         self.assertEqual(lines[-5:-2], ["ОФЛАЙН", "Контрольне число 4758", "ФН ПРРО 4000438533"])
         self.assertNotIn("ОНЛАЙН", lines)
@@ -958,10 +958,10 @@ class OrderTests(SynchronousTestCase):
 
 
 class OtherDocumentTests(SynchronousTestCase):
-    """Documents that are no sale."""
+    """Documents other than sales."""
 
     def test_return(self) -> None:
-        """A return names the receipt of the purchase, what was done with the card and what is to be given out."""
+        """A return has the number of the sale, the card operation, and the amount to pay out."""
         receipt = msgspec.structs.replace(COFFEE_ALONE, pays=(BY_CARD,), purchase_receipt_fisn="TEST_9")
         lines = printed(document(documents.RETURN, receipt=receipt))
         for line in ("До чека № TEST_9", "Операція Повернення", "ДО ВИДАЧІ 51.00"):
@@ -970,14 +970,14 @@ class OtherDocumentTests(SynchronousTestCase):
         self.assertNotIn("ФН ПРРО чека", " ".join(lines))
 
     def test_return_to_another_register(self) -> None:
-        """A purchase at another register is named with that register."""
+        """A sale at another register is given with that register."""
         receipt = msgspec.structs.replace(
             COFFEE_ALONE, purchase_receipt_fisn="TEST_9", purchase_rro_fisn="4000000001"
         )
         self.assertIn("ФН ПРРО чека 4000000001", printed(document(documents.RETURN, receipt=receipt)))
 
     def test_cash(self) -> None:
-        """Cash in and out say what moved and why."""
+        """Cash in and out have the amount and the reason."""
         cash = Payment(
             type=0, name="Готівка", sum=50000, tendered=50000, comment_up="Розмін", comment="а", comment_down="б"
         )
@@ -993,14 +993,14 @@ class OtherDocumentTests(SynchronousTestCase):
             self.assertIn(line, lines)
 
     def test_income(self) -> None:
-        """An income without items has its payments, its sums and its change."""
+        """An income without rows has its payments, its sums and its change."""
         receipt = Receipt(pays=(IN_CASH,), sum_0=7983, sum_receipt=7983, round=-3, sum_topay=7980, change=2020)
         lines = printed(document(documents.INCOME, receipt=receipt))
         for line in ("ГОТІВКА, грн 79.80", "СУМА 79.83", "ДО СПЛАТИ 79.80", "Отримано 100.00", "Решта 20.20"):
             self.assertIn(line, lines)
 
     def test_expense(self) -> None:
-        """An expense says what is to be given out, and has no change when there is none."""
+        """An expense has the amount to pay out, and no change when it is zero."""
         receipt = Receipt(pays=(BY_CARD,), sum_0=15000, sum_receipt=15000, sum_topay=15000)
         lines = printed(document(documents.EXPENSE, receipt=receipt))
         for line in ("Операція Виплата", "ДО ВИДАЧІ 150.00"):
@@ -1022,16 +1022,16 @@ class OtherDocumentTests(SynchronousTestCase):
         self.assertIn("СУМА 79.80", printed(paper))
 
     def test_shift(self) -> None:
-        """Opening and closing name the shift."""
+        """Opening and closing have the number of the shift."""
         for kind in (documents.OPEN, documents.CLOSE):
             self.assertIn("Зміна № 5", printed(document(kind)))
 
 
 class ReportTests(SynchronousTestCase):
-    """X and Z."""
+    """X and Z reports."""
 
     def test_x(self) -> None:
-        """An X is called X-ЗВІТ, which tills look for, and is no fiscal document: it has no number."""
+        """An X has the title X-ЗВІТ, which tills search for; it is not a fiscal document and has no number."""
         lines = lines_of(x_form())
         self.assertIn("X-ЗВІТ", lines)
         self.assertEqual(lines[-2:], ["СЛУЖБОВИЙ ЧЕК", "dmtwisted"])
@@ -1061,7 +1061,7 @@ class ReportTests(SynchronousTestCase):
         self.assertIn("ОФЛАЙН", lines)
 
     def test_empty_shift(self) -> None:
-        """A shift without a document says that nothing was sold, and what is in the drawer."""
+        """A shift without documents shows that nothing was sold, and the cash in the drawer."""
         lines = lines_of(x_form(ShiftTotals(safe_start=5000, safe=5000)))
         self.assertEqual(lines.count("Чеків 0"), 2)
         self.assertEqual(lines.count("Загальна сума 0.00"), 2)
@@ -1077,11 +1077,11 @@ class ReportTests(SynchronousTestCase):
         self.assertNotIn("Сплачено", " ".join(lines_of(x_form(ShiftTotals(base_p=1000, calc_p=1000)))))
 
     def test_surcharges(self) -> None:
-        """Discounts that come to a surcharge are called so."""
+        """Discounts that add up to a surcharge are called a surcharge."""
         self.assertIn("Надбавки 2.00", lines_of(x_form(ShiftTotals(disc_p=-200))))
 
     def test_returns(self) -> None:
-        """Returns have their rounding, taxes and levies of their own."""
+        """Returns have their own rounding, taxes and levies."""
         totals = ShiftTotals(
             pays={0: PaySum("Готівка", 0, 1000, round_mu=5, round_md=7)},
             taxes={
@@ -1119,23 +1119,23 @@ class ReportTests(SynchronousTestCase):
         self.assertNotIn("ПОДАТКИ", lines[:start])
 
     def test_no_tax(self) -> None:
-        """A group without taxes has its turnover alone."""
+        """A group without taxes has only its turnover."""
         lines = lines_of(x_form(ShiftTotals(taxes={2: TaxSum("", "Без ПДВ", "Б", base_sum_p=1000)})))
         start = lines.index("Б: Без ПДВ 10.00")
         self.assertEqual(set(lines[start + 1]), {"-"})
 
     def test_order_of_codes(self) -> None:
-        """Payment types and tax groups stand in the order of their codes, in whatever order they came."""
+        """Payment types and tax groups are printed in the order of their codes."""
         totals = ShiftTotals(pays={2: PaySum("Картка", 1), 0: PaySum("Готівка", 2)})
         lines = lines_of(x_form(totals))
         self.assertLess(lines.index("- Готівка 0.02"), lines.index("- Картка 0.01"))
 
 
 class SummaryTests(SynchronousTestCase):
-    """Several Z together."""
+    """Several Z reports together."""
 
     def test_long(self) -> None:
-        """The period, the totals and each Z: number, local and fiscal number, time, sum."""
+        """The period, the totals and each Z report: number, local and fiscal number, time, sum."""
         lines = lines_of(summary())
         self.assertIn("Період Z № 5 - 6", lines)
         self.assertIn("Кількість змін 2", lines)
@@ -1152,7 +1152,7 @@ class SummaryTests(SynchronousTestCase):
         )
 
     def test_short(self) -> None:
-        """A short one has the totals alone."""
+        """A short one has only the totals."""
         lines = lines_of(summary(is_short=True))
         self.assertIn("Кількість змін 2", lines)
         self.assertIn("Загальна сума 1234.56", lines)
@@ -1160,7 +1160,7 @@ class SummaryTests(SynchronousTestCase):
         self.assertNotIn("TEST_31", " ".join(lines))
 
     def test_kind(self) -> None:
-        """It is neither fiscal nor an X or a Z, and a test register's says that it is a test."""
+        """It is neither fiscal nor an X or Z report; a test register's is marked as a test."""
         text = "\n".join(lines_of(summary()))
         self.assertNotIn("ЗВІТ №", text)
         self.assertNotIn("X-ЗВІТ", text)
@@ -1173,7 +1173,7 @@ class ServiceFormTests(SynchronousTestCase):
     """Free text between head and foot."""
 
     def test_kinds(self) -> None:
-        """A line is text, EAN-13, Code 128 or QR, as its number says."""
+        """A line is text, EAN-13, Code 128 or QR, according to its number."""
         form = service_form(
             HEADER, "", MORNING, [("Залишки", 0), ("4820000000017", 1), ("A-1", 2), ("https://example.com", 100)]
         )
@@ -1186,7 +1186,7 @@ class ServiceFormTests(SynchronousTestCase):
             self.assertIn(element, form)
 
     def test_not_fiscal(self) -> None:
-        """It says that it is not fiscal."""
+        """It is marked as not fiscal."""
         lines = lines_of(service_form(HEADER, "", MORNING, []))
         self.assertEqual(lines[-2:], ["НЕФІСКАЛЬНИЙ СЛУЖБОВИЙ ЧЕК", "dmtwisted"])
 
@@ -1204,11 +1204,11 @@ class BarcodeTests(SynchronousTestCase):
             check_barcode("ean13", data)
 
     def test_check_digit(self) -> None:
-        """A wrong check digit is refused with the right one."""
+        """A wrong check digit is refused, and the right one is named."""
         self.assertEqual(self.refusal("ean13", "4006381333932"), "the check digit of EAN-13 is 2, 1 is expected")
 
     def test_every_wrong_check_digit(self) -> None:
-        """Of ten check digits one passes."""
+        """One of the ten possible check digits passes."""
         passed = []
         for digit in "0123456789":
             try:
@@ -1224,7 +1224,7 @@ class BarcodeTests(SynchronousTestCase):
             self.assertEqual(self.refusal("ean13", data), "EAN-13 takes exactly 13 digits")
 
     def test_code128(self) -> None:
-        """Code 128 takes the printable signs of ASCII, as many as the paper has room for."""
+        """Code 128 takes the printable characters of ASCII, as many as fit the paper."""
         check_barcode("code128", "ABC-abc-123 ~")
         check_barcode("code128", "A" * LONGEST_BARCODE)
         for data in ("", "Кава", "A\nB", "A\x7f"):
@@ -1234,7 +1234,7 @@ class BarcodeTests(SynchronousTestCase):
         )
 
     def test_qr(self) -> None:
-        """A QR code takes any letters, up to what the largest one holds."""
+        """A QR code takes any characters, up to the size of the largest code."""
         check_barcode("qr", "Кава")
         check_barcode("qr", "A" * QR_CAPACITY["L"])
         self.assertEqual(self.refusal("qr", ""), "a QR code takes 1 to 2953 bytes, not 0")
@@ -1252,7 +1252,7 @@ amounts = st.integers(0, 10**12)
 
 
 def goods_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Good]:
-    """Items with such names and codes."""
+    """Rows with such names and codes."""
     return st.builds(
         Good,
         name=texts,
@@ -1272,7 +1272,7 @@ def goods_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Good]:
 
 
 def pays_of(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Payment]:
-    """Payments with such names and requisites."""
+    """Payments with such names and data."""
     wordy = ("comment", "paysys", "rrn", "cardmask", "term_id", "bank_id", "bank_name", "auth_code", "oper_type")
     return st.builds(
         Payment,
@@ -1308,11 +1308,11 @@ def compact(text: str) -> str:
 
 
 class AnySaleTests(SynchronousTestCase):
-    """What holds for every receipt."""
+    """Properties of every receipt."""
 
     @given(sales_of(strange), st.integers(24, 64))
     def test_fits(self, paper: Document, width: int) -> None:
-        """Whatever a till sends, the receipt fits the paper and can be sent as windows-1251."""
+        """With any texts of a till, the receipt fits the paper and can be encoded in windows-1251."""
         text = render_text(receipt_form(paper, "TEST_17"), width)
         text.encode("cp1251")
         for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""A form as a picture: the paper dot by dot, its codes readable, and no memory for who wants none."""
+"""A form as a picture: the paper dot by dot, with readable codes, and no memory used when it is not needed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MODULES = (
     *(f"documents.{name}" for name in ("doccmd", "forms", "model", "pictures", "template")),
     *(f"printing.{name}" for name in ("codes", "image", "layout", "letters", "pdf", "text")),
 )
-"""Everything about forms."""
+"""All parts of forms."""
 
 
 def opened(picture: Picture) -> Pictures.Image:
@@ -61,12 +61,12 @@ def dots_of(*elements: Element, dots: int = 384) -> bytes:
 
 
 def drawn(text: Text, dots: int = 384) -> bytes:
-    """The dots of a text as a printer draws it."""
+    """The dots of a text as a printer prints it."""
     return b"".join(line.data for line in text_lines(text, dots)[0])
 
 
 def read_codes(picture: Picture) -> set[tuple[str, str]]:
-    """Kind and text of the codes that a scanner finds."""
+    """Kind and text of the codes that a scanner reads."""
     try:
         scanner: Any = import_module("pyzbar.pyzbar")
     except ImportError:
@@ -75,16 +75,16 @@ def read_codes(picture: Picture) -> set[tuple[str, str]]:
 
 
 class SizeTests(SynchronousTestCase):
-    """How wide and how long a picture is."""
+    """The size of a picture."""
 
     def test_width(self) -> None:
-        """The picture is as wide as the paper, one bit a dot."""
+        """The picture is as wide as the paper, one bit for each dot."""
         for dots in (384, 512, 576):
             file = opened(draw([Line("Кава")], dots))
             self.assertEqual((file.format, file.mode, file.width, file.height), ("PNG", "1", dots, ROW))
 
     def test_resolution(self) -> None:
-        """It is printed in its true size: eight dots a millimetre."""
+        """Its size is the real size: eight dots for each millimetre."""
         across, down = opened(draw([Line("Кава")])).info["dpi"]
         self.assertEqual((round(across), round(down)), (203, 203))
 
@@ -95,7 +95,7 @@ class SizeTests(SynchronousTestCase):
         self.assertEqual(draw(form, 384).height, rows * ROW)
 
     def test_empty(self) -> None:
-        """A form of nothing is a picture too, of one line of dots."""
+        """An empty form is a picture of one line of dots."""
         self.assertEqual(opened(draw([])).size, (576, 1))
 
     def test_too_narrow(self) -> None:
@@ -110,19 +110,19 @@ class SizeTests(SynchronousTestCase):
         self.assertRaises(TooLong, draw, [Feed(250)] * (MOST_ROWS // 250 + 1), 384)
 
     def test_many_lines(self) -> None:
-        """A receipt of a thousand items is a picture as any other."""
+        """A receipt of a thousand items is drawn like any other."""
         self.assertEqual(draw([Pair(f"Кава {number}", "5.00") for number in range(1000)], 384).height, 1000 * ROW)
 
     def test_too_many_codes(self) -> None:
-        """More QR codes than a form can have are refused: they would take minutes."""
+        """More QR codes than a form may have are refused: they would take minutes."""
         self.assertRaises(TooLong, draw, [Qr("x")] * (MOST_QR + 1), 384)
 
 
 class LetterTests(SynchronousTestCase):
-    """Letters are those that printers draw."""
+    """Characters look as printed."""
 
     def test_as_printed(self) -> None:
-        """A line is dot by dot what a printer draws, in each style."""
+        """A line has the same dots as a printer prints, in each style."""
         for side in ALIGNS:
             self.assertEqual(
                 dots_of(Line("Їжак", side, bold=True, underline=True)),
@@ -132,7 +132,7 @@ class LetterTests(SynchronousTestCase):
         self.assertEqual(dots_of(Line("Я" * 20, size=2)), drawn(Text("Я" * 20, height=2)))
 
     def test_ukrainian(self) -> None:
-        """І Ї Є Ґ, ₴ and № are letters of their own, not the box or the question mark of a missing one."""
+        """І Ї Є Ґ, ₴ and № have their own shapes, not those of a missing character."""
         letters = "ІіЇїЄєҐґ₴№"
         missing = {dots_of(Line("?")), drawn(Text("\uffff"))}
         pictures = {dots_of(Line(letter)) for letter in letters}
@@ -140,7 +140,7 @@ class LetterTests(SynchronousTestCase):
         self.assertEqual(draw([Line(letters)]).unknown, 0)
 
     def test_unknown(self) -> None:
-        """A letter that the font lacks is a question mark and is counted, and so is a control character."""
+        """A character that the font lacks is a question mark and is counted, and so is a control character."""
         picture = draw([Line("中a☕\x07"), Pair("文", "1")], 384)
         self.assertEqual(dots_of(Line("中")), dots_of(Line("?")))
         self.assertEqual(picture.unknown, 3)
@@ -151,7 +151,7 @@ class LetterTests(SynchronousTestCase):
         self.assertEqual(render_text([Cut()], 32), ("- " * 16).rstrip() + "\n")
 
     def test_beside_the_paper(self) -> None:
-        """What a printer keeps or does by itself leaves no trace."""
+        """Commands that print nothing have no effect."""
         self.assertEqual(dots_of(Logo(), Drawer(), Line("Кава"), Beep()), dots_of(Line("Кава")))
         self.assertEqual(render_text([Logo(), Drawer(), Image(8, b"\xff"), Beep()], 32), "")
 
@@ -182,14 +182,14 @@ class CodeTests(SynchronousTestCase):
             )
 
     def test_long_codes(self) -> None:
-        """A code that is too wide gets smaller; digits are written as pairs where that helps."""
+        """A code that is too wide is drawn smaller; digits are encoded as pairs where that helps."""
         digits = "12345678901234567890"
         self.assertEqual(read_codes(draw([Barcode("code128", digits)], 384)), {("CODE128", digits)})
         self.assertEqual(read_codes(draw([Barcode("code128", "A" * 47)], 576)), {("CODE128", "A" * 47)})
         self.assertEqual(read_codes(draw([Qr("К" * 300, module=16)], 384)), {("QRCODE", "К" * 300)})
 
     def test_sizes(self) -> None:
-        """A QR code has the size that it asks for, else the one of the paper; bars are never wider than asked."""
+        """A QR code has the requested size, else the paper's size; bars are never wider than requested."""
         asked, usual = sized_qr(Qr("x", module=2), 384), sized_qr(Qr("x"), 384)
         assert asked is not None and usual is not None
         self.assertEqual((asked.module, usual.module), (2, 6))
@@ -199,21 +199,21 @@ class CodeTests(SynchronousTestCase):
         self.assertEqual((wide.module, narrow.module), (3, 3))
 
     def test_text_instead(self) -> None:
-        """What cannot be drawn at any size stands there as text, cut where the line ends."""
+        """A code that does not fit at any size is printed as text, cut at the end of the line."""
         halves = dots_of(Line("A" * 32, "center"), Line("A" * 15, "center"))
         self.assertEqual(dots_of(Barcode("code128", "A" * 47)), halves)
         self.assertEqual(dots_of(Barcode("ean13", "1")), dots_of(Line("1", "center")))
         self.assertEqual(dots_of(Qr("К" * 2000)), dots_of(Line("К" * 2000)))
 
     def test_label(self) -> None:
-        """The digits stand under a bar code, unless they shall not."""
+        """The digits are printed below a bar code, unless they are switched off."""
         code = Barcode("ean8", "96385074", height=50)
         self.assertEqual(draw([code]).height, 50 + 4 + ROW)
         self.assertEqual(draw([Barcode("ean8", "96385074", height=50, label=False)]).height, 54)
         self.assertTrue(dots_of(code).endswith(dots_of(Line("96385074", "center"))))
 
     def test_place(self) -> None:
-        """A code stands where it shall: its first black dot is at the left, in the middle or near the right."""
+        """A code is aligned: its first black dot is at the left, in the middle or near the right."""
         firsts = []
         for side in ALIGNS:
             row = dots_of(Barcode("ean8", "96385074", align=side, label=False))[:48]
@@ -222,10 +222,10 @@ class CodeTests(SynchronousTestCase):
 
 
 class PictureTests(SynchronousTestCase):
-    """Pictures inside of a form."""
+    """Pictures within a form."""
 
     def test_place(self) -> None:
-        """A picture is drawn dot by dot at its place."""
+        """A picture is drawn dot by dot in its place."""
         dots = dots_of(Image(4, b"\xf0\x90", "left"), Image(4, b"\xf0\x90"), Image(4, b"\xf0", "right"))
         rows = [dots[at : at + 48] for at in range(0, len(dots), 48)]
         middle = bytes(23) + b"\x03\xc0"
@@ -242,13 +242,13 @@ class PictureTests(SynchronousTestCase):
         self.assertIs(fitted(black, 768), black)
 
     def test_there_and_back(self) -> None:
-        """Written as a file and read again, a picture is the same dots."""
+        """A picture that is written as a file and read again has the same dots."""
         for width, data in ((9, b"\xaa\x80\x55\x00"), (16, b"\x12\x34"), (1, b"\x80")):
             image = Image(width, data)
             self.assertEqual(from_file(as_png(image), 576), image)
 
     def test_size_of(self) -> None:
-        """The size is read from the head of PNG and BMP files, before anything is unpacked."""
+        """The size is read from the header of PNG and BMP files, before they are unpacked."""
         for kind in ("PNG", "BMP"):
             file = BytesIO()
             Pictures.new("RGB", (300, 20), "white").save(file, kind)
@@ -265,7 +265,7 @@ class PictureTests(SynchronousTestCase):
 
 
 class DataUriTests(SynchronousTestCase):
-    """What a till gets."""
+    """The picture in an answer."""
 
     def test_exactly(self) -> None:
         """The picture follows the very words that tills cut off."""
@@ -277,10 +277,10 @@ class DataUriTests(SynchronousTestCase):
 
 
 class MemoryTests(SynchronousTestCase):
-    """What is not asked for is not loaded."""
+    """Unused libraries are not loaded."""
 
     def test_idle(self) -> None:
-        """Everything about forms can be imported without the libraries that draw and fill templates."""
+        """All modules of forms can be imported without the libraries that draw and fill templates."""
         told = subprocess.run(
             [
                 sys.executable,

@@ -309,7 +309,7 @@ class PictureTests(SynchronousTestCase):
         printer = simulated_printer("epson")
         printer.feed(compose((picture,), EPSON).stream)
         self.assertEqual((printer.mechanism.pulses, len(printer.mechanism.paper.pieces)), (0, 1))
-        # The same bytes untamed do open it: the simulated printer is no better than a real one.
+        # Unchanged, the same bytes do open it: the simulated printer behaves as a real one.
         printer.feed(b"\x1dv0\0\x01\0\x05\0" + picture.data)
         self.assertEqual(printer.mechanism.pulses, 1)
 

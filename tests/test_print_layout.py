@@ -1,4 +1,4 @@
-"""One layout for text, printer, picture and PDF: the same words in the same lines, in letters that the medium has."""
+"""One layout for text, printer, picture and PDF: the same words in the same lines, in the medium's characters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SIZES: tuple[Size, ...] = (1, 2)
 
 
 def laid(*elements: Element, columns: int = 32) -> list[Laid]:
-    """A form laid out in the letters of pictures."""
+    """A form laid out with the characters of pictures."""
     return list(lay_out(elements, columns, Letters("raster")))
 
 
@@ -47,12 +47,12 @@ class RowTests(SynchronousTestCase):
     """Rows of text and their style."""
 
     def test_too_narrow(self) -> None:
-        """Less than 24 columns are refused before anything is laid out."""
+        """Less than 24 columns are refused before the layout."""
         with self.assertRaisesRegex(ValueError, "24"):
             lay_out([Line("Кава")], NARROWEST - 1, Letters())
 
     def test_style(self) -> None:
-        """Every line of a wrapped text has its style, and no blanks of its alignment."""
+        """Every line of a wrapped text has its style, and no blanks for its alignment."""
         self.assertEqual(
             laid(Line("м. Київ, вул. Сагайдачного, буд. 12", "center", bold=True, underline=True)),
             [
@@ -70,7 +70,7 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(laid(Rule("=-"), columns=25), [Row("=-" * 12 + "=")])
 
     def test_the_rest_stays(self) -> None:
-        """Codes, pictures, blank lines and what happens beside the paper need no layout."""
+        """Codes, pictures, blank lines and commands need no layout."""
         rest: list[Element] = [
             Qr("x"),
             Barcode("ean8", "96385074"),
@@ -88,31 +88,31 @@ class LargeTests(SynchronousTestCase):
     """Letters of twice the size, only where they fit (docs/reference/printers.md#layout)."""
 
     def test_fitting_line(self) -> None:
-        """A text that fits half of the columns is twice as wide and high."""
+        """A text that fits half of the columns is printed in double width and height."""
         self.assertEqual(laid(Line("Я" * 16, size=2)), [Row("Я" * 16, width=2, height=2)])
 
     def test_long_line(self) -> None:
-        """A longer one is only twice as high, and wrapped as it is else."""
+        """A longer one is printed only in double height, and wrapped as usual."""
         self.assertEqual(laid(Line("Я" * 17, size=2)), [Row("Я" * 17, height=2)])
         self.assertEqual(laid(Line("Я" * 33, size=2)), [Row("Я" * 32, height=2), Row("Я", height=2)])
 
     def test_lines_of_one_text(self) -> None:
-        """All lines of a text have the same letters: one that is too long makes all of them narrow."""
+        """All lines of a text have the same size: one long line makes all of them narrow."""
         self.assertEqual(laid(Line("ЗВІТ\n" + "Я" * 17, size=2)), [Row("ЗВІТ", height=2), Row("Я" * 17, height=2)])
 
     def test_fitting_pair(self) -> None:
-        """A pair that fits half of the columns, with a blank between, is twice as wide, edge to edge."""
+        """A pair that fits half of the columns, with a blank between, has double width, from edge to edge."""
         self.assertEqual(laid(Pair("ДО СПЛАТИ", "229.80", size=2)), [Row("ДО СПЛАТИ 229.80", width=2, height=2)])
         self.assertEqual(laid(Pair("УСЬОГО", "9.80", size=2)), [Row("УСЬОГО      9.80", width=2, height=2)])
 
     def test_long_pair(self) -> None:
-        """A longer one is only twice as high."""
+        """A longer one has only double height."""
         self.assertEqual(
             laid(Pair("ДО СПЛАТИ", "1229.80", size=2)), [Row("ДО СПЛАТИ" + " " * 16 + "1229.80", height=2)]
         )
 
     def test_odd_columns(self) -> None:
-        """Of 25 columns a large row has twelve."""
+        """With 25 columns a large row has twelve."""
         self.assertEqual(laid(Pair("УСЬОГО", "59.80", size=2), columns=25), [Row("УСЬОГО 59.80", width=2, height=2)])
         self.assertEqual(laid(Line("Я" * 13, size=2), columns=25), [Row("Я" * 13, height=2)])
 
@@ -130,7 +130,7 @@ forms = st.lists(
 
 
 class AgreementTests(SynchronousTestCase):
-    """Whoever draws a form, it has the same lines."""
+    """A form has the same lines in every medium."""
 
     @given(forms, st.integers(NARROWEST, 64))
     def test_text_and_rows(self, form: list[Element], columns: int) -> None:
@@ -146,7 +146,7 @@ class AgreementTests(SynchronousTestCase):
         self.assertEqual([line.split() for line in lines], [row.split() for row in rows])
 
     def test_commands(self) -> None:
-        """A print job is made of the rows, and of the rest as it is; nothing is left to wrap for the printer."""
+        """A print job is made of the rows and of the other elements; the printer has nothing to wrap."""
         form: list[Element] = [
             Line("Кава", "center", True, 2, True),
             Pair("а", "1"),
@@ -174,7 +174,7 @@ class AgreementTests(SynchronousTestCase):
         self.assertEqual(commands([wide], 32, Letters(), dots=384), [Image(384, b"\xff" * 48, "right")])
 
     def test_every_printer(self) -> None:
-        """On each printer the job has no problem and no letter that was not counted before."""
+        """On each printer the job has no problem and no lost character that was not counted before."""
         form: list[Element] = [Line("Ціна 5 ₴ … «Їжак» ґ", size=2), Pair("Кава ☕", "5 ₴"), Rule()]
         for profile in PROFILES.values():
             letters = Letters(profile.best_page())
@@ -183,17 +183,17 @@ class AgreementTests(SynchronousTestCase):
             self.assertEqual(letters.unknown + len(job.unknown), 0 if profile.best_page() == "raster" else 1)
 
     def test_ten_thousand_lines(self) -> None:
-        """A form of 10,000 lines is laid out as it is, line for line."""
+        """A form of 10,000 lines is laid out line by line."""
         form = [Pair(f"Кава номер {number}", "5.00") for number in range(10_000)]
         self.assertEqual(render_text(form, 48).count("\n"), 10_000)
         self.assertEqual(len(commands(form, 48, Letters("cp866"))), 10_000)
 
 
 class LettersTests(SynchronousTestCase):
-    """Texts in the letters of a medium."""
+    """Texts in the characters of a medium."""
 
     def test_tables(self) -> None:
-        """What a table lacks is spelled, so that a line is as long as it is on paper."""
+        """A character that a code page lacks is spelled, so that a line is as long as on paper."""
         text = "Їжак ґ «5 ₴…» № І"
         self.assertEqual(Letters("cp1251").written(text), "Їжак ґ «5 грн…» № І")
         self.assertEqual(Letters("cp1125").written(text), 'Їжак ґ "5 грн..." № І')
@@ -201,18 +201,18 @@ class LettersTests(SynchronousTestCase):
         self.assertEqual(Letters("raster").written(text), text)
 
     def test_unknown(self) -> None:
-        """What cannot be written is `?` and is counted, in all texts of a form together."""
+        """A character that cannot be written is `?` and is counted, over all texts of a form."""
         for page in CODE_PAGES:
             letters = Letters(page)
             self.assertEqual((letters.written("中\x07a"), letters.written("☕"), letters.unknown), ("??a", "?", 3))
 
     def test_unknown_to_draw(self) -> None:
-        """For pictures only control characters are unknown here: what the font has is seen when it is drawn."""
+        """For pictures only control characters are unknown here: the font is checked when they are drawn."""
         letters = Letters("raster")
         self.assertEqual((letters.written("中\x07☕\ud800"), letters.unknown), ("中?☕?", 2))
 
     def test_without_width(self) -> None:
-        """Signs that have no width of their own leave no gap, blanks of any width are one column."""
+        """Characters without a width leave no gap, blanks of any width are one column."""
         for page in PAGES:
             letters = Letters(page)
             written = letters.written("за\u0301мок ка\xadва\u200b 1\u202f000\xa0а\tб")
@@ -224,14 +224,14 @@ class LettersTests(SynchronousTestCase):
             self.assertEqual(Letters(page).written("а\r\nб\n\nв\x07"), "а\nб\n\nв?", page)
 
     def test_counted_by_text_forms(self) -> None:
-        """Who renders a text form can give the letters and ask them afterwards."""
+        """A caller that renders a text form can pass the characters and count the lost ones afterwards."""
         letters = Letters()
         self.assertEqual(render_text([Line("中文"), Pair("☕", "5 ₴")], 24, letters), "??\n?" + " " * 18 + "5 грн\n")
         self.assertEqual(letters.unknown, 3)
 
     @given(st.text(max_size=40), st.sampled_from(CODE_PAGES))
     def test_any_text(self, text: str, page: CodePage) -> None:
-        """Any text is written, each letter in a column of its own, and what is written stays as it is."""
+        """Any text is written, each character in its own column, and writing it again changes nothing."""
         for line in Letters(page).written(text).split("\n"):
             spelled = spell(line, page)
             self.assertEqual((spelled.data.decode(page), spelled.unknown), (line, ()))

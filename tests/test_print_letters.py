@@ -1,4 +1,4 @@
-"""Ukrainian letters on printers: code tables, what is written where a table lacks a letter, and drawn lines."""
+"""Ukrainian letters on printers: code pages, substitutes for missing letters, and drawn lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.vectors.printers import LETTERS
 
 
 class SpellTests(SynchronousTestCase):
-    """A text as bytes of a table."""
+    """A text as bytes of a code page."""
 
     def test_vectors(self) -> None:
         """Ukrainian letters have their golden bytes."""
@@ -28,23 +28,23 @@ class SpellTests(SynchronousTestCase):
         self.assertEqual(spelled.unknown, ())
 
     def test_quotes_and_dashes(self) -> None:
-        """Quotes, dashes and apostrophes are plain ones where the table has no others."""
+        """Quotes, dashes and apostrophes are plain ones where the code page has no others."""
         for page in ("cp866", "cp1125"):
             self.assertEqual(spell("«м’ята» — “п’ять” …", page).data.decode(page), '"м\'ята" - "п\'ять" ...')
         self.assertEqual(spell("«м’ята» —", "cp1251").data, "«м’ята» —".encode("cp1251"))
 
     def test_hryvnia(self) -> None:
-        """The sign of the hryvnia is written out in every table."""
+        """The hryvnia sign is written out in every code page."""
         for page in CODE_PAGES:
             self.assertEqual(spell("51.00 ₴", page).data.decode(page), "51.00 грн")
 
     def test_unknown(self) -> None:
-        """A letter that nothing stands for is a question mark, counted as often as it comes."""
+        """A character without a substitute is a question mark, counted each time."""
         spelled = spell("чай 茶 茶", "cp1251")
         self.assertEqual((spelled.data.decode("cp1251"), spelled.unknown), ("чай ? ?", ("茶", "茶")))
 
     def test_composed(self) -> None:
-        """A letter written in two parts is one letter, and a strange accent is left out."""
+        """A letter in two parts is one letter, and a foreign accent is left out."""
         self.assertEqual(spell("и\u0306 i\u0308 café", "cp1251").data.decode("cp1251"), "й i cafe")
 
     def test_no_commands(self) -> None:
@@ -84,7 +84,7 @@ class DrawnTests(SynchronousTestCase):
         self.assertEqual((drawn, unknown), (question, ("茶",)))
 
     def test_columns(self) -> None:
-        """A drawn line has as many columns as a printed one, and what is longer goes on below."""
+        """A drawn line has as many columns as a printed one, and a longer one is wrapped."""
         cases: tuple[tuple[Font, int, int], ...] = (("A", 384, 32), ("A", 576, 48), ("B", 384, 42))
         for font, dots, columns in cases:
             self.assertEqual(dots // CELLS[font][0], columns)
@@ -92,13 +92,13 @@ class DrawnTests(SynchronousTestCase):
             self.assertEqual(len(text_lines(Text("x" * (columns + 1), font=font), dots)[0]), 2)
 
     def test_enlarged(self) -> None:
-        """Enlarged letters take the room of several."""
+        """Enlarged letters take the space of several."""
         (drawn,), _ = text_lines(Text("x" * 16, width=2, height=3), 384)
         self.assertEqual((drawn.width, drawn.height), (384, (24 + 4) * 3))
         self.assertEqual(len(text_lines(Text("x" * 17, width=2), 384)[0]), 2)
 
     def test_styles(self) -> None:
-        """Each style changes what is drawn."""
+        """Each style changes the drawing."""
         plain = Text("Сума")
         styled = [
             Text("Сума", bold=True),
@@ -124,7 +124,7 @@ class PictureTests(SynchronousTestCase):
     """Picture files as dots."""
 
     def test_png(self) -> None:
-        """Black is black and see-through is white, and what is too wide is made smaller."""
+        """Black is black and transparent is white; a picture that is too wide is made smaller."""
         from io import BytesIO
 
         from PIL import Image as Pictures
@@ -137,6 +137,6 @@ class PictureTests(SynchronousTestCase):
         self.assertEqual(picture(file.getvalue(), 8), Image(8, b"\xf0", "center"))
 
     def test_no_picture(self) -> None:
-        """What is no picture is refused with words."""
+        """A file that is not a picture is refused with a reason."""
         for wrong in (b"", b"GIF89a", b"\x89PNG\r\n\x1a\n" + bytes(30)):
             self.assertRaises(ValueError, picture, wrong, 384)

@@ -1,4 +1,4 @@
-"""A shop's template: it adds to a receipt what the shop wants, and whatever it does, the receipt stays whole."""
+"""A shop's template adds lines to a receipt; whatever it does, the receipt is printed completely."""
 
 from __future__ import annotations
 
@@ -49,49 +49,49 @@ def sold(*goods: Good) -> Document:
 
 
 class TemplateCase(SynchronousTestCase):
-    """Tests of what a template adds."""
+    """Tests of the lines that a template adds."""
 
     def added(self, source: str, document: Document = SAMPLE) -> tuple[list[Element], list[Element]]:
-        """What stands above and below the receipt; the receipt itself is whole."""
+        """The lines above and below the receipt, which itself is complete."""
         form, reason = with_template(FORM, source, document, "TEST_17")
         self.assertEqual(reason, "")
         (place,) = (at for at in range(len(form)) if form[at : at + len(FORM)] == FORM)
         return form[:place], form[place + len(FORM) :]
 
     def below(self, source: str, document: Document = SAMPLE) -> list[Element]:
-        """What stands below the receipt; nothing is above."""
+        """The lines below the receipt; there are none above."""
         above, below = self.added(source, document)
         self.assertEqual(above, [])
         return below
 
     def reason(self, source: str, document: Document = SAMPLE) -> str:
-        """Why a template adds nothing; the receipt is as it is without."""
+        """Why a template adds nothing; the receipt is the same as without it."""
         form, reason = with_template(FORM, source, document, "TEST_17")
         self.assertEqual(form, FORM)
         return reason
 
 
 class MarkTests(TemplateCase):
-    """Lines, and the marks that say what they are."""
+    """Lines, and the marks that give their style."""
 
     def test_text(self) -> None:
         """A line is a text; blank lines are left out, blanks at the beginning stay."""
         self.assertEqual(self.below("Дякуємо!\n\n  до зустрічі  \n"), [Line("Дякуємо!"), Line("  до зустрічі")])
 
     def test_places(self) -> None:
-        """What is above the mark of the receipt is printed above it, the rest below."""
+        """Lines above the mark of the receipt are printed above it, the rest below."""
         self.assertEqual(self.added("вгорі\n%receipt\nвнизу"), ([Line("вгорі")], [Line("внизу")]))
         self.assertEqual(self.added("вгорі\n%receipt"), ([Line("вгорі")], []))
 
     def test_styles(self) -> None:
-        """Styles stand before a text, in any order and number."""
+        """Styles are written before a text, in any order and number."""
         self.assertEqual(
             self.below("%center %bold %big Акція\n%underline %right Підпис\n%left а"),
             [Line("Акція", "center", bold=True, size=2), Line("Підпис", "right", underline=True), Line("а")],
         )
 
     def test_elements(self) -> None:
-        """Everything else that can be added."""
+        """Everything else that a template can add."""
         picture = Image(8, b"\x7e\x3c")
         source = f"""
             %logo
@@ -130,11 +130,11 @@ class MarkTests(TemplateCase):
         )
 
     def test_percent(self) -> None:
-        """A text that begins with a percent sign is written with two of them; elsewhere one is one."""
+        """A text that begins with a percent sign is written with two; elsewhere one is one."""
         self.assertEqual(self.below("%%знижка 10 %\n%bold 5 %"), [Line("%знижка 10 %"), Line("5 %", bold=True)])
 
     def test_marks_in_values(self) -> None:
-        """No value is taken for a mark, a bar or a line of its own, whatever a till sends."""
+        """No value is read as a mark, a bar or a new line, whatever a till sends."""
         said = "%qr x | y %receipt %logo"
         document = changed(cashier="%qr x | y\n%receipt\u2028%logo")
         self.assertEqual(
@@ -144,16 +144,16 @@ class MarkTests(TemplateCase):
 
 
 class ValueTests(TemplateCase):
-    """What a template can say of a receipt."""
+    """The values of a receipt in a template."""
 
     def said(self, expression: str, document: Document = SAMPLE) -> str:
-        """What one value is written as."""
+        """One value as it is printed."""
         (line,) = self.below("{{ " + expression + " }}", document)
         assert isinstance(line, Line)
         return line.text
 
     def test_receipt(self) -> None:
-        """Numbers, moment in Kyiv, amounts, who and where."""
+        """Numbers, time in Kyiv, amounts, seller."""
         for expression, text in (
             ("kind", "sale"),
             ("number", "TEST_17"),
@@ -178,7 +178,7 @@ class ValueTests(TemplateCase):
             self.assertEqual(self.said(expression), text)
 
     def test_flags(self) -> None:
-        """Whether it is a test, made offline, a copy."""
+        """Whether it is a test, an offline document, a copy."""
         flags = ["'т' if is_test else 'ф'", "'о' if is_offline else 'н'", "'к' if is_copy else 'п'"]
         said = " ~ ".join(f"({flag})" for flag in flags)
         self.assertEqual(self.said(said), "тнп")
@@ -186,7 +186,7 @@ class ValueTests(TemplateCase):
         self.assertTrue(values_of(SAMPLE, "1", copy=True).is_copy)
 
     def test_items(self) -> None:
-        """Items, payments and taxes are gone through, with what each of them has."""
+        """Loops over rows, payments and taxes, with the members of each."""
         source = (
             "{% for item in items %}\n"
             "%pair {{ loop.index }}. {{ item.name }}, {{ item.quantity }} x {{ item.price }} | {{ item.total }}\n"
@@ -213,7 +213,7 @@ class ValueTests(TemplateCase):
         self.assertEqual(self.below(source.replace("50", "50.01")), [Line("ні")])
 
     def test_filters(self) -> None:
-        """Texts can be changed a little."""
+        """Filters of texts."""
         for expression, text in (
             ("cashier|upper", "ОЛЕНА"),
             ("cashier|lower", "олена"),
@@ -226,14 +226,14 @@ class ValueTests(TemplateCase):
             self.assertEqual(self.said(expression), text)
 
     def test_quantities(self) -> None:
-        """Quantities have the digits that say something, amounts always two."""
+        """Quantities have only significant digits, amounts always two decimals."""
         good = Good(name="а", cnt=10_000, price=5, cost=50, taxgrp=1)
         self.assertEqual(self.said("items[0].quantity ~ ' ' ~ items[0].cost", sold(good)), "10 0.50")
         self.assertEqual(self.said("items[0].quantity", sold(msgspec.structs.replace(good, cnt=1250))), "1.25")
 
 
 class BrokenTests(TemplateCase):
-    """Templates that cannot be used: the receipt is printed without them, with a reason."""
+    """Invalid templates: the receipt is printed without them, with a reason."""
 
     def test_reasons(self) -> None:
         """The reason of every mistake names its line or its text."""
@@ -263,7 +263,7 @@ class BrokenTests(TemplateCase):
             self.assertIn("only the register may print this title", self.reason(line))
 
     def test_not_allowed(self) -> None:
-        """Nothing can be called, assigned, loaded, repeated or looked into."""
+        """A template cannot call, assign, load, repeat or inspect anything."""
         for source in (
             "{{ cashier.upper() }}",
             "{{ range(10) }}",
@@ -295,7 +295,7 @@ class BrokenTests(TemplateCase):
             self.assertNotEqual(self.reason(source), "", source)
 
     def test_bounds(self) -> None:
-        """Size, parts, loops, lines and length of a template are bounded."""
+        """Size, parts, loops, lines and length of a template have limits."""
         many = sold(*[Good(name="а" * 250, cnt=1000, price=1, cost=1, taxgrp=1)] * 1000)
         for source, document, reason in (
             ("а" * (LONGEST_TEMPLATE + 1), SAMPLE, "the template is longer than 65536 characters"),
@@ -321,7 +321,7 @@ class BrokenTests(TemplateCase):
         self.assertEqual(self.reason(line * 5), "at most 100 lines and 4 pictures can be added")
 
     def test_checked_with_a_receipt(self) -> None:
-        """A template that fits passes the check, an empty one, too."""
+        """A valid template passes the check, and so does an empty one."""
         check_template("%center {{ shop }}\n%receipt\n{% for item in items %}{{ item.name }}{% endfor %}")
         check_template(" \n")
 
@@ -329,13 +329,13 @@ class BrokenTests(TemplateCase):
     @example("{% if %}")
     @example("%receipt")
     def test_anything(self, source: str) -> None:
-        """Whatever the template, the receipt is there, whole and in one piece."""
+        """With any template, the receipt is printed completely, without an interruption."""
         form, _ = with_template(FORM, source, SAMPLE, "TEST_17")
         self.assertTrue(any(form[at : at + len(FORM)] == FORM for at in range(len(form))))
 
 
 class DocumentTests(TemplateCase):
-    """Which documents are added to."""
+    """The documents to which a template adds lines."""
 
     def test_receipts_only(self) -> None:
         """Sales and returns have additions, everything else has none."""
@@ -346,7 +346,7 @@ class DocumentTests(TemplateCase):
             self.assertEqual(self.added(source, changed(kind=kind)), ([], []))
 
     def test_no_template(self) -> None:
-        """Without a template the form is as it is."""
+        """Without a template the form is unchanged."""
         self.assertEqual(with_template(FORM, "", SAMPLE, "TEST_17"), (FORM, ""))
 
 
@@ -354,7 +354,7 @@ class PageTests(TemplateCase):
     """The page that explains print forms."""
 
     def test_example(self) -> None:
-        """The template of the page gives the paper of the page, line by line."""
+        """The page's template prints the page's receipt, line by line."""
         page = PAGE.read_text(encoding="utf-8")
         (template,) = re.findall(r"```jinja\n(.*?)```", page, re.S)
         above, below = self.added(template)
@@ -362,7 +362,7 @@ class PageTests(TemplateCase):
         self.assertEqual(render_text([*above, Line("(чек)"), *below], 40), paper)
 
     def test_values(self) -> None:
-        """Every value, and every member of items, payments and taxes, is on the page."""
+        """The page has every value, and every member of rows, payments and taxes."""
         page = PAGE.read_text(encoding="utf-8")
         for kind in (Values, Item, Paid, Tax):
             for name in kind.__struct_fields__:

@@ -49,9 +49,9 @@ PRINTING = "/dm/execute-prn"
 ENGLISH = (("Accept-Language", "en"),)
 
 READY = b"\x12\x12\x12\x12\x10\x00\x00\x00"
-"""Nothing wrong, to all four questions, and that it is our turn."""
+"""No problem in all four status answers, and that it is our turn."""
 PROOF = b"\x00"
-"""That everything before has been done."""
+"""The answer that everything before has been printed."""
 
 EAN, WRONG_EAN = "4006381333931", "4006381333932"
 
@@ -70,7 +70,7 @@ class PrintCase(WebCase):
     """Tests of a shop with the register `test` and the training printer `prn`."""
 
     def setUp(self) -> None:
-        """A service as it is in training mode after its first start."""
+        """A service in training mode after its first start."""
         self.shop = Shop(self, whole=True)
         self.door = Door(self.shop.core)
 
@@ -90,13 +90,13 @@ class PrintCase(WebCase):
             self.shop.clock.advance(0.05)
 
     def ask(self, body: object, path: str = EXECUTE, headers: Headers = ()) -> Connection:
-        """Send a task and do not wait."""
+        """Send a task without waiting."""
         connection = self.connect()
         connection.ask("POST", path, json.dumps(body).encode(), list(headers))
         return connection
 
     def answer(self, connection: Connection, within: float = DELIVERY + 0.5) -> Any:
-        """The answer, which comes in the time that a caller waits for a printer (specification 4.7)."""
+        """The answer, which must come within the time that a caller waits for a printer (specification 4.7)."""
         left = round(within / 0.05)
         while not (answers := connection.answers()):
             self.assertGreater(left, 0, "no answer in time")
@@ -119,12 +119,12 @@ class PrintCase(WebCase):
         return self.request("GET", JOBS + query).json["jobs"]
 
     def job(self) -> tuple[str, str]:
-        """Fate and reason of the latest job, the reason in Ukrainian."""
+        """Outcome and reason of the latest job, the reason in Ukrainian."""
         job = self.jobs()[0]
         return job["fate"], job["reason"]
 
     def reprint(self, n: int) -> Any:
-        """The answer to a person's wish for a reprint."""
+        """The answer to a person's request for a reprint."""
         connection = self.connect()
         connection.ask("POST", f"{JOBS}/{n}/reprint")
         for _ in range(500):
@@ -134,16 +134,16 @@ class PrintCase(WebCase):
         raise AssertionError("no answer")
 
     def paper(self, name: str = "prn") -> str:
-        """What came out of a training printer."""
+        """What a training printer printed."""
         text: str = self.built(name).printer.mechanism.paper.text()
         return text
 
     def rule(self, then: str, on: str = "print", name: str = "prn", **more: Any) -> None:
-        """What shall go wrong at a training printer."""
+        """Set the faults of a training printer."""
         self.shop.scenario({"on": on, "then": then, **more}, device=name)
 
     def device(self, name: str, driver: str = "training", **settings: Any) -> str:
-        """The id of one more printer."""
+        """The id of a new printer."""
         body = {"device": name, "kind": "printer", "driver": driver, "settings": settings}
         answer = self.request("POST", DEVICES, body)
         self.assertEqual(answer.status, 201, answer.body)
@@ -151,12 +151,12 @@ class PrintCase(WebCase):
         return dev_id
 
     def change(self, name: str = "prn", **settings: Any) -> None:
-        """Change settings of a printer over the door."""
+        """Change settings of a printer over HTTP."""
         dev_id = self.shop.core.devices.by_name(name).row.dev_id
         self.assertEqual(self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": settings}).status, 200)
 
     def kill(self) -> None:
-        """End the service as a power cut does: nothing of the old one reaches the store any more."""
+        """Stop the service as a power cut does: nothing of the old one reaches the store any more."""
         dead = self.shop.store
         self.shop.store = MemoryStore()
         self.shop.store._db = dead._db
@@ -165,7 +165,7 @@ class PrintCase(WebCase):
         self.door = Door(self.shop.core)
 
     def install(self, way: IPrinterWay) -> None:
-        """Put another way behind `prn`."""
+        """Set another endpoint for `prn`."""
         device = self.shop.core.devices.by_name("prn")
         assert isinstance(device, PrinterDevice)
         device.built.close()
@@ -173,11 +173,11 @@ class PrintCase(WebCase):
         device.built = PrinterService(device.row.n, device.name, core.store, way, core.clock)
 
     def wire(self, endpoint: IStreamClientEndpoint, profile: str = "epson", time_to_live: float = 60.0) -> None:
-        """Put a printer of ``profile`` at the end of a line behind `prn`."""
+        """Connect a printer of ``profile`` to `prn`."""
         self.install(LineWay(PROFILES[profile], endpoint, self.shop.clock, time_to_live))
 
     def begun(self, doc: dict[str, Any]) -> tuple[Connection, FarEnd]:
-        """A job that a printer takes and does not prove yet: its caller, and the printer."""
+        """A job that a printer accepts without a proof yet: its caller, and the printer."""
         played = Played()
         self.wire(InProcessEndpoint(played, self.shop.clock))
         asked = self.ask(document(doc))
@@ -188,7 +188,7 @@ class PrintCase(WebCase):
         return asked, end
 
     def assertRefused(self, answer: Any, res: Res, action: int, words: str = "") -> None:
-        """``answer`` is the refusal of a task."""
+        """Assert that ``answer`` refuses a task."""
         self.assertEqual(
             (answer["res"], answer["res_action"], answer["task_status"], answer["info"]),
             (res.code, action, 3, {}),
@@ -198,7 +198,7 @@ class PrintCase(WebCase):
             self.assertIn(words, answer["errortxt"])
 
     def assertNothingWaits(self) -> None:
-        """No timer of a printer is left."""
+        """Assert that no timer of a printer is left."""
         self.shop.clock.advance(0)
         modules = [_module(cast(Any, call).func) for call in self.shop.clock.getDelayedCalls()]
         self.assertEqual([module for module in modules if not module.startswith(OTHERS)], [])
@@ -212,11 +212,11 @@ OTHERS = (
     "dmtwisted.closing",
     "dmtwisted.core",
 )
-"""Whose timers have nothing to do with printers: connections to the door, the closing of shifts."""
+"""Owners of other timers: connections to the server, the closing of shifts."""
 
 
 def _module(function: Any) -> str:
-    """Whose ``function`` is: its class, or its own name, with the module."""
+    """The owner of ``function``: its class, or its own name, with the module."""
     owner = getattr(function, "__self__", None)
     kind = type(owner) if owner is not None else function if hasattr(function, "__qualname__") else type(function)
     return f"{kind.__module__}.{kind.__qualname__}"
@@ -239,7 +239,7 @@ class FarEnd(Protocol):
         self.open = False
 
     def say(self, data: bytes) -> None:
-        """Say ``data``."""
+        """Send ``data``."""
         assert self.transport is not None
         self.transport.write(data)
 
@@ -252,17 +252,17 @@ class Played(Factory):
         self.ends: list[FarEnd] = []
 
     def buildProtocol(self, addr: IAddress | None) -> FarEnd:
-        """One more connection."""
+        """Make one more connection."""
         self.ends.append(self._kind())
         return self.ends[-1]
 
 
 @implementer(IStreamClientEndpoint)
 class Unplugged:
-    """Nothing is at the other end."""
+    """An address where nothing listens."""
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Be refused."""
+        """Refuse the connection."""
         return fail(ConnectionRefusedError())
 
 
@@ -271,13 +271,13 @@ class Nowhere:
     """An address from which no answer ever comes."""
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Wait for ever."""
+        """Never connect."""
         return Deferred()
 
 
 @implementer(IStreamClientEndpoint)
 class Faulty:
-    """An endpoint with a fault of ours in it."""
+    """An endpoint with an internal error."""
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Fail at once."""
@@ -286,7 +286,7 @@ class Faulty:
 
 @implementer(IStreamClientEndpoint)
 class Clogged(StringTransport):
-    """A line that takes some kilobytes and then nothing more."""
+    """A connection that takes some kilobytes and then nothing more."""
 
     aborted = False
 
@@ -299,17 +299,17 @@ class Clogged(StringTransport):
         return succeed(protocol)
 
     def says(self, data: bytes) -> None:
-        """The printer says ``data``."""
+        """The printer sends ``data``."""
         self.protocol.dataReceived(data)
 
     def write(self, data: bytes) -> None:
-        """Take ``data``, and say when that was enough."""
+        """Take ``data``, and report when the buffer is full."""
         super().write(data)
         if len(self.value()) > 4096 and self.producer is not None:
             self.producer.pauseProducing()
 
     def abortConnection(self) -> None:
-        """Be closed at once."""
+        """Close at once."""
         self.aborted = True
 
 
@@ -317,7 +317,7 @@ class TaskTests(PrintCase):
     """Tasks of ``type`` 2."""
 
     def test_drawer(self) -> None:
-        """`opendrawer` opens the drawer and prints nothing, on both endpoints and however it is spelled."""
+        """`opendrawer` opens the drawer and prints nothing, on both paths and in every spelling."""
         for number, wish in enumerate((1, True, "1"), start=1):
             for path in (EXECUTE, PRINTING):
                 answer = self.told(document({"opendrawer": wish}), path)
@@ -326,14 +326,14 @@ class TaskTests(PrintCase):
         self.assertEqual(self.paper(), "")
 
     def test_drawer_without_paper(self) -> None:
-        """The drawer opens though the paper is out: the cashier needs the change all the same."""
+        """The drawer opens although the paper is out: the cashier still needs the change."""
         self.printer.take_paper_out()
         self.assertEqual(self.print({"opendrawer": 1})["res"], 0)
         self.assertEqual(self.printer.mechanism.pulses, 1)
 
     @promises("1.5.1.2", "2.2.type.4")
     def test_lines(self) -> None:
-        """`lines` come out with their styles and codes, and a cut at the end."""
+        """`lines` are printed with their styles and codes, and a cut at the end."""
         doc = {
             "lines": [
                 {"t": "ЗАМОВЛЕННЯ 7", "align": "center", "bold": True, "size": 2},
@@ -348,7 +348,7 @@ class TaskTests(PrintCase):
             self.assertIn(words, self.paper())
 
     def test_doccmd(self) -> None:
-        """`doccmd` prints just what it says: without a cut none is made."""
+        """`doccmd` prints exactly its commands: it cuts only with a cut command."""
         answer = self.print({"doccmd": [{"cmd": "pair", "left": "Кава", "right": "51.00"}]})
         self.assertEqual((answer["res"], answer["info"]["state"]), (0, "printed"))
         self.assertEqual(self.paper(), f"Кава{'51.00':>44}\n")
@@ -370,14 +370,14 @@ class TaskTests(PrintCase):
         self.assertEqual([job["fate"] for job in self.jobs()], ["printed", "printed"])
 
     def test_missing(self) -> None:
-        """Without `doc` it is 1098, in all the ways in which it can be missing."""
+        """Without `doc` the answer is 1098, in all the ways in which it can be missing."""
         nothing: list[dict[str, Any]] = [{"doc": None}, {"doc": {}}, {}]
         for missing in nothing:
             answer = self.told({"ver": 6, "device": "prn", "type": 2, **missing})
             self.assertRefused(answer, Res.MISSING_OBJECT, 3, "doc")
 
     def test_wrong(self) -> None:
-        """What does not fit is 2000 with its path, and nothing is printed or kept."""
+        """An invalid member is 2000 with its path, and nothing is printed or stored."""
         cases: list[tuple[object, str]] = [
             ([], "doc:"),
             ("", "doc:"),
@@ -405,7 +405,7 @@ class TaskTests(PrintCase):
             for where in (EXECUTE, PRINTING):
                 answer = self.told(document(doc), where)
                 if doc == "":
-                    # An empty text stands for "nothing given" nowhere but in numbers.
+                    # An empty text counts as absent only for numbers.
                     self.assertIn(answer["res"], (Res.MALFORMED.code, Res.MISSING_OBJECT.code))
                     continue
                 self.assertRefused(answer, Res.MALFORMED, 3, f": {path}")
@@ -415,14 +415,14 @@ class TaskTests(PrintCase):
         """A document of 10,000 lines is printed completely, and can be printed again."""
         answer = self.print(lines(10_000))
         self.assertEqual(answer["info"]["state"], "printed")
-        # A line each, and the cut with the way to the knife; of so much paper only the end is kept.
+        # One line for each, and the cut with its feed; of such a long paper only the end is kept.
         self.assertEqual(self.printer.mechanism.pieces, 10_002)
         self.assertIn("рядок 10000", self.paper())
         self.assertEqual(self.reprint(answer["info"]["job"]).status, 200)
         self.assertEqual(self.printer.mechanism.pieces, 20_004)
 
     def test_longest_on_a_slow_printer(self) -> None:
-        """A document whose paper takes longer than a job may stand still is not given up while it comes out."""
+        """A document that is printed for longer than a job may stall is not given up while it is printed."""
         asked, end = self.begun(lines(2000))
         self.assertEqual(self.answer(asked)["info"]["state"], "accepted")
         self.run_for(100)
@@ -433,7 +433,7 @@ class TaskTests(PrintCase):
         self.assertNothingWaits()
 
     def test_unknown_letters(self) -> None:
-        """Letters that the printer does not have are warned of, in the caller's language."""
+        """Characters that the printer does not have cause a warning, in the caller's language."""
         doc = {"lines": [{"t": "茶 2 шт"}]}
         self.assertEqual(
             self.print(doc)["warnings"],
@@ -443,7 +443,7 @@ class TaskTests(PrintCase):
         self.assertEqual(english["warnings"][0]["wtxt"], "letters that the device cannot print: 1")
 
     def test_what_it_cannot_do(self) -> None:
-        """What a printer cannot do is warned of, once for each kind, and the rest is printed."""
+        """A missing capability of the printer causes a warning, once for each kind, and the rest is printed."""
         self.device("small", profile="zjiang-58")
         code = {"cmd": "barcode", "kind": "code128", "data": "ABCDEFGHIJ" * 4}
         answer = self.print({"doccmd": [code, code, {"cmd": "logo"}]}, "small")
@@ -458,7 +458,7 @@ class TaskTests(PrintCase):
         )
 
     def test_families(self) -> None:
-        """A printer of each family prints a document and opens its drawer, as far as it has one."""
+        """A printer of each family prints a document and opens its drawer, if it has one."""
         for name, profile in PROFILES.items():
             self.device(name, profile=name)
             answer = self.print(lines(2), name)
@@ -475,7 +475,7 @@ class TaskTests(PrintCase):
 
 
 class DeliveryTests(PrintCase):
-    """What a caller hears within the time of a delivery, and what the journal says."""
+    """Answers within the time of a delivery, and the journal's record."""
 
     def test_printed(self) -> None:
         """A printer that proves its work: printed, at once."""
@@ -493,7 +493,7 @@ class DeliveryTests(PrintCase):
         self.assertIn("рядок 3", self.paper("clone"))
 
     def test_unreachable(self) -> None:
-        """No connection: 100, that a repeat may help, and the job is refused."""
+        """No connection: 100, the caller may repeat, and the job is refused."""
         self.rule("unreachable")
         self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
         self.assertEqual(self.jobs()[0]["state"], "refused")
@@ -515,7 +515,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_silent(self) -> None:
-        """A line that is open and a printer that says nothing, whose kind answers: 100 after five seconds at most."""
+        """An open connection to a silent printer whose model has answers: 100 after five seconds at most."""
         end = Played()
         self.wire(InProcessEndpoint(end, self.shop.clock))
         self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
@@ -525,7 +525,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_half_open(self) -> None:
-        """A kind that need not answer gets its job all the same: accepted, as all that is known."""
+        """A model that need not answer gets its job: accepted, as nothing more is known."""
         end = Played()
         self.wire(InProcessEndpoint(end, self.shop.clock), "generic-80")
         answer = self.print(lines(1))
@@ -533,7 +533,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_hindrances(self) -> None:
-        """Whatever keeps the printer from printing: 430 with the words in both languages, and nothing was sent."""
+        """A problem of the printer: 430 with a text in both languages, and nothing was sent."""
         cases = {
             "paper": ("закінчився папір", "out of paper"),
             "cover": ("відкрито кришку", "the cover is open"),
@@ -550,10 +550,10 @@ class DeliveryTests(PrintCase):
         self.assertEqual({job["state"] for job in self.jobs()}, {"refused"})
 
     def test_flood(self) -> None:
-        """A printer that talks without end is given up before anything is sent."""
+        """A printer that sends without end is given up before anything is sent."""
 
         class Talker(FarEnd):
-            """Answers with rubbish."""
+            """Answers with garbage."""
 
             def dataReceived(self, data: bytes) -> None:
                 self.say(b"\xff" * 5000)
@@ -570,7 +570,7 @@ class DeliveryTests(PrintCase):
         self.assertEqual([job["fate"] for job in self.jobs()], ["not_printed", "printed"])
 
     def test_lost_in_the_middle(self) -> None:
-        """A line that breaks when printing has begun: 430 with res_action 2, unknown, and not sent again."""
+        """A connection that breaks during printing: 430 with res_action 2, unknown, and not sent again."""
         for then in ("lost_before", "lost_after"):
             self.rule(then)
             answer = self.print(lines(1), headers=ENGLISH)
@@ -583,7 +583,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_longer_patience(self) -> None:
-        """A way that would try for longer is stopped after five seconds, while nothing has left."""
+        """An endpoint that would try for longer is stopped after five seconds, if nothing was sent."""
         self.wire(Nowhere())
         self.patch(self.built()._way, "_patience", Patience(connect=60))
         self.assertRefused(self.told(document(lines(1))), Res.PRINTER_CONNECT, 1)
@@ -591,7 +591,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_fault_of_ours(self) -> None:
-        """A way that fails by a fault of ours has sent nothing: 100, and the next job is not kept waiting."""
+        """An endpoint with an internal error has sent nothing: 100, and the next job does not wait."""
         self.wire(Faulty())
         for _ in range(2):
             self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
@@ -599,7 +599,7 @@ class DeliveryTests(PrintCase):
 
     @promises("8.printer-delivery", "4.7.printer")
     def test_five_seconds(self) -> None:
-        """Not a moment before five seconds a job that goes on is answered, and not a moment after."""
+        """A job in progress is answered after exactly five seconds."""
         asked, _ = self.begun(lines(1))
         self.run_for(DELIVERY - 0.3)
         self.assertEqual(asked.answers(), [])
@@ -608,7 +608,7 @@ class DeliveryTests(PrintCase):
         self.assertEqual(answer.json["info"]["state"], "accepted")
 
     def test_clogged(self) -> None:
-        """A printer that takes nothing more in the middle: unknown after five seconds, given up in the end."""
+        """A printer that stops taking data in the middle: unknown after five seconds, and finally given up."""
         clogged = Clogged()
         self.wire(clogged, "generic-80")
         self.assertRefused(self.print(lines(1000)), Res.DEVICE_ERROR, 2, "невідомо, чи надруковано")
@@ -621,7 +621,7 @@ class DeliveryTests(PrintCase):
         self.assertNothingWaits()
 
     def test_not_taken_to_the_end(self) -> None:
-        """A line that does not get rid of the last bytes: unknown, for a printer without a proof has not got them."""
+        """A connection that does not send the last bytes: unknown, because a printer without a proof lacks them."""
         clogged = Clogged()
         self.wire(clogged, "generic-80")
         self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 2)
@@ -629,7 +629,7 @@ class DeliveryTests(PrintCase):
         self.assertEqual((self.job(), clogged.aborted), (("unknown", "пристрій перестав приймати дані"), True))
 
     def test_clogged_by_the_end_of_the_paper(self) -> None:
-        """A printer that takes nothing more because its paper ended: the journal names the paper."""
+        """A printer that stops taking data because its paper ended: the journal names the paper."""
         clogged = Clogged()
         self.wire(clogged)
         asked = self.ask(document(lines(1000)))
@@ -642,10 +642,10 @@ class DeliveryTests(PrintCase):
 
 
 class LateTests(PrintCase):
-    """What the journal learns after the caller was answered."""
+    """Records in the journal after the answer."""
 
     def test_proof(self) -> None:
-        """A proof that comes late makes an accepted job a printed one."""
+        """A late proof makes an accepted job a printed one."""
         asked, end = self.begun(lines(1))
         self.assertEqual(self.answer(asked)["info"], {"isprint": 1, "state": "accepted", "job": self.jobs()[0]["id"]})
         self.assertEqual((self.jobs()[0]["state"], self.job()), ("done", ("accepted", "")))
@@ -656,7 +656,7 @@ class LateTests(PrintCase):
         self.assertNothingWaits()
 
     def test_no_proof(self) -> None:
-        """A proof that never comes makes an accepted job an unknown one, and closes the line."""
+        """A proof that never comes makes an accepted job an unknown one, and closes the connection."""
         asked, end = self.begun(lines(1))
         self.assertEqual(self.answer(asked)["info"]["state"], "accepted")
         self.run_for(65)
@@ -670,7 +670,7 @@ class LateTests(PrintCase):
         return self.print(lines(500), headers=ENGLISH)
 
     def test_paper_came_back(self) -> None:
-        """The paper ends in the middle: the caller hears it, and with new paper the rest comes out, once."""
+        """The paper ends in the middle: the answer says so, and with new paper the rest is printed, once."""
         answer = self.short_roll()
         self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed: out of paper")
         self.assertEqual((self.jobs()[0]["state"], self.job()), ("unknown", ("unknown", "закінчився папір")))
@@ -694,7 +694,7 @@ class LateTests(PrintCase):
         self.assertEqual(len(self.jobs()), 1)
 
     def test_moved_clock(self) -> None:
-        """A training clock that is moved uses up nothing of the time in which new paper may come."""
+        """Moving the training clock uses up none of the time for loading new paper."""
         self.change(profile="star")
         self.printer.load_paper(roll_dots=600)
         self.print(lines(60))
@@ -707,7 +707,7 @@ class LateTests(PrintCase):
 
     @promises("1.9d.4.3")
     def test_next_job_waits(self) -> None:
-        """A job that comes while the one before waits for paper is printed after it, on a connection of its own."""
+        """A job that arrives while the one before waits for paper is printed after it, on its own connection."""
         self.short_roll()
         second = self.ask(document({"lines": [{"t": "другий"}]}))
         self.run_for(MINI_QUEUE - 5)
@@ -717,7 +717,7 @@ class LateTests(PrintCase):
         self.assertLess(self.paper().index("рядок 500"), self.paper().index("другий"))
 
     def test_next_job_gives_up(self) -> None:
-        """A job that the one before keeps waiting for the whole mini-queue is 1105, and not printed later."""
+        """A job that had to wait for the whole time of the queue is 1105, and not printed later."""
         self.short_roll()
         second = self.ask(document({"lines": [{"t": "другий"}]}))
         answer = self.answer(second, MINI_QUEUE + 0.1)
@@ -728,10 +728,10 @@ class LateTests(PrintCase):
 
 
 class RaceTests(PrintCase):
-    """The verdict and the answer at the same time, on a store that takes its time."""
+    """Outcome and answer at the same time, with a slow store."""
 
     def setUp(self) -> None:
-        """Hold back what the store says, as long as the test wants it."""
+        """Delay the store's results until the test releases them."""
         super().setUp()
         self.held: list[Deferred[None]] | None = None
         verb = self.shop.store.conclude
@@ -746,13 +746,13 @@ class RaceTests(PrintCase):
         self.patch(self.shop.store, "conclude", conclude)
 
     def test_proof_while_the_answer_is_stored(self) -> None:
-        """A proof that comes while "accepted" is being stored: printed is told, and printed stays in the journal."""
+        """A proof that arrives while "accepted" is being stored: printed is answered, and stays in the journal."""
         asked, end = self.begun(lines(1))
         self.held = []
         self.run_for(DELIVERY)
         end.say(PROOF)
         self.run_for(0.1)
-        # The proof is here; it is stored after what is being stored, not beside it.
+        # The proof has arrived; it is stored after the current write, not at the same time.
         self.assertEqual((asked.answers(), len(self.held)), ([], 1))
         first, self.held = self.held[0], None
         first.callback(None)
@@ -760,7 +760,7 @@ class RaceTests(PrintCase):
         self.assertEqual(self.job(), ("printed", ""))
 
     def test_durable_before_told(self) -> None:
-        """Nobody hears "printed" before the journal knows it."""
+        """ "printed" is answered only after the journal has it."""
         self.held = []
         asked = self.ask(document(lines(1)))
         self.run_for(1)
@@ -774,7 +774,7 @@ class StoreTests(PrintCase):
     """A store that fails at each step of a job."""
 
     def failing(self, verb: str, at: int = 1) -> None:
-        """Let ``verb`` fail the ``at``-th time from now on that it is asked."""
+        """Let ``verb`` fail at its ``at``-th call from now."""
         ask = getattr(self.shop.store, verb)
         left = [at]
 
@@ -803,7 +803,7 @@ class StoreTests(PrintCase):
         self.assertEqual(self.print(lines(1))["warnings"], [])
 
     def test_late(self) -> None:
-        """A late verdict that cannot be stored leaves the row as it was, and the printer free."""
+        """A late outcome that cannot be stored leaves the row unchanged, and the printer free."""
         asked, end = self.begun(lines(1))
         self.failing("conclude", 2)
         self.assertEqual(self.answer(asked)["info"]["state"], "accepted")
@@ -819,10 +819,10 @@ class StoreTests(PrintCase):
 
 
 class FormTests(SynchronousTestCase):
-    """What the journal holds of a form."""
+    """How the journal stores a form."""
 
     def test_long_texts(self) -> None:
-        """Texts that are longer than a document may say are kept whole, in pieces."""
+        """Texts that are longer than a document allows are stored completely, in pieces."""
         long = "".join(chr(0x430 + n % 32) for n in range(10_000))
         form = form_of(job_of([Line(long, "center", True), Pair(long, "51.00"), Line("x" * 4096)]), 576)
         line, pair = form[:3], form[3:-1]
@@ -835,17 +835,17 @@ class FormTests(SynchronousTestCase):
         self.assertEqual(form[-1], Line("x" * 4096))
 
     def test_many_things(self) -> None:
-        """More than a document may hold is kept, too: it was judged when it came."""
+        """A form beyond a document's limits is stored too: it was checked when it arrived."""
         form: list[Element] = [element for _ in range(200) for element in (Qr("7"), Feed(255))]
         form += [Line("а")] * 10_000
         self.assertEqual(len(form_of(job_of(form), 576)), len(form))
 
 
 class CrashTests(PrintCase):
-    """The service ends in the middle of a job."""
+    """The service dies in the middle of a job."""
 
     def cut_short(self) -> int:
-        """Kill the service while a job is under way; the number of the job."""
+        """Kill the service during a job; the number of the job."""
         self.begun(lines(2))
         self.assertEqual(self.jobs()[0]["state"], "intended")
         self.kill()
@@ -853,7 +853,7 @@ class CrashTests(PrintCase):
         return n
 
     def test_unknown(self) -> None:
-        """After the start the job is unknown with the reason, needs a person, and is not sent again by itself."""
+        """After the start the job is unknown with the reason, needs a person, and is not sent again automatically."""
         self.cut_short()
         job = self.jobs("?state=unfinished")[0]
         self.assertEqual((job["state"], job["fate"]), ("unknown", "unknown"))
@@ -872,7 +872,7 @@ class CrashTests(PrintCase):
         self.assertEqual([job["id"] for job in self.jobs()], [answer.json["id"], n])
 
     def test_under_way(self) -> None:
-        """A job that is under way is none that a crash left open."""
+        """A job in progress is not one that a crash left open."""
         asked, end = self.begun(lines(1))
         self.successResultOf(Deferred.fromCoroutine(self.built().resolve()))
         self.assertEqual(self.jobs()[0]["state"], "intended")
@@ -891,7 +891,7 @@ class ReprintTests(PrintCase):
     """A person's reprint."""
 
     def test_same_form(self) -> None:
-        """All that a form can hold comes out as it did the first time."""
+        """A reprint has all contents of the first print."""
         out = BytesIO()
         Image.new("1", (64, 8)).save(out, "PNG")
         picture = b64encode(out.getvalue()).decode()
@@ -913,12 +913,12 @@ class ReprintTests(PrintCase):
         self.assertEqual(self.printer.mechanism.pulses, 2)
 
     def test_not_there(self) -> None:
-        """A job that does not exist, of whatever number: 404."""
+        """A job that does not exist, with any number: 404."""
         for n in (1, 2**63, 10**30):
             self.assertEqual(self.reprint(n).status, 404)
 
     def test_not_printed(self) -> None:
-        """A reprint that does not come out: 409 with the words, and both jobs stay in the journal."""
+        """A reprint that fails: 409 with a text, and both jobs stay in the journal."""
         n = self.print(lines(1))["info"]["job"]
         self.rule("refuse", code="cover")
         answer = self.reprint(n)
@@ -927,7 +927,7 @@ class ReprintTests(PrintCase):
         self.assertEqual([(job["replaces"], job["state"]) for job in self.jobs()], [(n, "refused"), (None, "done")])
 
     def test_still_under_way(self) -> None:
-        """What came out while the person's wish was waiting is not printed a second time."""
+        """A job that was printed while the reprint was waiting is not printed a second time."""
         self.printer.load_paper(roll_dots=600)
         self.print(lines(500))
         n = self.jobs()[0]["id"]
@@ -981,11 +981,11 @@ class ReprintTests(PrintCase):
 
 
 class QueueingTests(PrintCase):
-    """Several callers at one printer (specification 1.9, 8)."""
+    """Several clients at one printer (specification 1.9, 8)."""
 
     @promises("1.9d.1.2", "8.one-task.2")
     def test_twenty_jobs(self) -> None:
-        """Twenty jobs of eight clients: each is printed once, in the order in which they came, one line at a time."""
+        """Twenty jobs of eight clients: each is printed once, in order, on one connection at a time."""
         open_lines: list[int] = []
         connect = self.printer.connect
 
@@ -1012,7 +1012,7 @@ class QueueingTests(PrintCase):
 
     @promises("1.9d.4.1", "1.9d.4.4", "8.mini-queue.1")
     def test_mini_queue(self) -> None:
-        """Who waits for a task of another for fifteen seconds hears 1105; a moment earlier it is still waiting."""
+        """A caller that waits for another's task gets 1105 after fifteen seconds; a moment earlier it still waits."""
         turns = self.shop.core.devices.by_name("prn").turns
         turns.turn().acquire()
         asked = self.ask(document(lines(1)))
@@ -1026,7 +1026,7 @@ class QueueingTests(PrintCase):
         self.assertEqual(self.paper(), "")
 
     def test_check_takes_its_turn(self) -> None:
-        """A check opens no second line beside a job that waits for its proof."""
+        """A check opens no second connection beside a job that waits for its proof."""
         self.printer.load_paper(roll_dots=600)
         self.print(lines(500))
         dev_id = self.shop.core.devices.by_name("prn").row.dev_id
@@ -1038,7 +1038,7 @@ class QueueingTests(PrintCase):
         self.assertIn("зайнятий", answer.json["errortxt"])
 
     def test_check(self) -> None:
-        """A check says what the printer says, and prints nothing."""
+        """A check reports the printer's status, and prints nothing."""
         dev_id = self.shop.core.devices.by_name("prn").row.dev_id
 
         def check() -> Any:
@@ -1068,10 +1068,10 @@ class QueueingTests(PrintCase):
 
 
 class ClosedTests(PrintCase):
-    """A printer that is changed or removed, and a service that ends, while something is under way."""
+    """A printer that is changed or removed, or a service that stops, during a job."""
 
     def test_changed(self) -> None:
-        """A change gives up the job whose proof is awaited: unknown, no timer, no line; the next job is printed."""
+        """A change gives up the job that waits for its proof: unknown, no timer, no line; the next job is printed."""
         self.printer.load_paper(roll_dots=600)
         self.print(lines(500))
         old = self.printer
@@ -1089,7 +1089,7 @@ class ClosedTests(PrintCase):
         self.assertEqual(self.job(), ("unknown", "пристрій переналаштовано або сервіс зупинено"))
 
     def test_switched_off(self) -> None:
-        """What a training printer still had to print when it was changed does not come out of the new one."""
+        """The rest of a training printer's job is not printed after a change."""
         self.change(profile="zjiang-80")
         self.rule("accept", delay_ms=20_000)
         self.assertEqual(self.print(lines(1))["info"]["state"], "accepted")
@@ -1099,7 +1099,7 @@ class ClosedTests(PrintCase):
         self.assertEqual((old.mechanism.paper.text(), self.paper(), self.printer.entries()), ("", "", []))
 
     def test_removed(self) -> None:
-        """A printer that is removed leaves no timer and no line; what became of its job stays in the journal."""
+        """A removed printer leaves no timer and no connection; the outcome of its job stays in the journal."""
         self.printer.load_paper(roll_dots=600)
         self.print(lines(500))
         old = self.printer
@@ -1111,7 +1111,7 @@ class ClosedTests(PrintCase):
         self.assertEqual((job["state"], job["device"]), ("unknown", ""))
 
     def test_check_on_its_way(self) -> None:
-        """A service that ends while a printer is being asked leaves nothing open."""
+        """A service that stops during a status query leaves nothing open."""
         end = Played()
         self.wire(InProcessEndpoint(end, self.shop.clock))
         checking = Deferred.fromCoroutine(self.built().check())
@@ -1122,7 +1122,7 @@ class ClosedTests(PrintCase):
         self.assertFalse(end.ends[0].open)
 
     def test_job_after_the_end(self) -> None:
-        """A job that gets to the printer when the service is closed already is given up before it begins."""
+        """A job that reaches the printer after the service has closed is given up before it begins."""
         end = Played()
         self.wire(InProcessEndpoint(end, self.shop.clock))
         service = self.built()
@@ -1134,7 +1134,7 @@ class ClosedTests(PrintCase):
         self.assertNothingWaits()
 
     def test_patch(self) -> None:
-        """Changed settings hold for the next job."""
+        """Changed settings are used for the next job."""
         self.change(profile="zjiang-58")
         self.print({"doccmd": [{"cmd": "pair", "left": "а", "right": "б"}]})
         self.assertEqual(self.paper(), f"а{'б':>31}\n")
@@ -1142,7 +1142,7 @@ class ClosedTests(PrintCase):
 
 @implementer(IPrintQueue)
 class Queue:
-    """A print queue that says what a test wants, after a while."""
+    """A print queue with given answers, after a delay."""
 
     def __init__(self, ends: Verdict | Exception | None, state: QueueState | Exception) -> None:
         self.ends, self.condition = ends, state
@@ -1166,10 +1166,10 @@ FINE = QueueState(Condition.OK)
 
 
 class WayTests(SynchronousTestCase):
-    """Both ways keep the promises of the interface."""
+    """Both kinds of connections have the promised interface."""
 
     def test_interface(self) -> None:
-        """Lines and queues are ways to a printer."""
+        """Lines and queues are connections to a printer."""
         clock = Clock()
         endpoint = InProcessEndpoint(PrinterPort(simulated_printer("epson")), clock)
         for way in (
@@ -1183,14 +1183,14 @@ class QueueTests(PrintCase):
     """A printer behind a queue of the operating system."""
 
     def queue(self, ends: Verdict | Exception | None, state: QueueState | Exception = FINE) -> Queue:
-        """Put a queue behind `prn`."""
+        """Set a queue for `prn`."""
         queue = Queue(ends, state)
         verifyObject(IPrintQueue, queue)
         self.install(QueueWay(PROFILES["generic-80"], queue))
         return queue
 
     def test_printed(self) -> None:
-        """What the queue says of a job that it took is what the caller hears."""
+        """The queue's result for a job that it accepted is the caller's answer."""
         for outcome in (Outcome.PRINTED, Outcome.ACCEPTED):
             queue = self.queue(Verdict(outcome, "waits for the shift: paper-ok", 7))
             self.assertEqual(self.print(lines(1))["info"]["state"], outcome.value)
@@ -1205,12 +1205,12 @@ class QueueTests(PrintCase):
         self.assertEqual(self.jobs()[0]["state"], "refused")
 
     def test_no_service(self) -> None:
-        """A print service that is not reached: 100."""
+        """A print service that cannot be reached: 100."""
         self.queue(NotReached("nothing listens there"))
         self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
 
     def test_withdrawn(self) -> None:
-        """A job that was taken back: not printed, with what the queue knows of its printer."""
+        """A cancelled job: not printed, with the queue's state of its printer."""
         taken_back = Verdict(Outcome.NOT_PRINTED, "withdrawn", 7)
         self.queue(taken_back, QueueState(Condition.PAPER_OUT, "no shift paper"))
         self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 3, "закінчився папір")
@@ -1218,14 +1218,14 @@ class QueueTests(PrintCase):
         self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 3, "черга друку")
 
     def test_unknown(self) -> None:
-        """A job of which the queue lost sight: unknown, res_action 2; its own words stay in the log."""
+        """A job that the queue lost: unknown, res_action 2; the queue's own text is only in the log."""
         self.queue(Verdict(Outcome.UNKNOWN, "the shift of paper"))
         answer = self.print(lines(1), headers=ENGLISH)
         self.assertRefused(answer, Res.DEVICE_ERROR, 2, "it is unknown whether it was printed")
         self.assertNotIn("shift", answer["errortxt"])
 
     def test_never_ends(self) -> None:
-        """A queue that has the job and does not say how it ended: unknown, for it may still give it back."""
+        """A queue that has the job but no outcome: unknown, because it may still print it."""
         self.queue(None)
         self.assertRefused(self.print(lines(1)), Res.DEVICE_ERROR, 2)
         self.assertEqual(self.jobs()[0]["state"], "unknown")
@@ -1233,7 +1233,7 @@ class QueueTests(PrintCase):
         self.assertNothingWaits()
 
     def test_time_to_take_it_back(self) -> None:
-        """A queue is watched for less than a caller waits, so that taking a job back fits into that."""
+        """A queue is watched for less time than a caller waits, so that there is time to cancel the job."""
         queue = self.queue(Verdict(Outcome.PRINTED))
         self.print(lines(1))
         self.assertLess(queue.patience, DELIVERY - 1)
@@ -1246,7 +1246,7 @@ class QueueTests(PrintCase):
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 2)
 
     def test_check(self) -> None:
-        """A check asks the queue: 430 with the words, 1016 without such a queue, 100 without an answer."""
+        """A check queries the queue: 430 with a text, 1016 without such a queue, 100 without an answer."""
         cases: list[tuple[QueueState | Exception, int]] = [
             (FINE, 0),
             (QueueState(Condition.PAPER_OUT), 430),
@@ -1265,10 +1265,10 @@ STEMS = ("змін", "закрит", "shift", "папір", "папер", "пр�
 
 
 class WordsTests(SynchronousTestCase):
-    """The words of every reason, and the rule about stems in `dmtwisted.results`."""
+    """The texts of every reason, and the rule about word stems in `dmtwisted.results`."""
 
     def texts(self, reason: str) -> list[str]:
-        """All that can be said of a reason, in both languages."""
+        """All texts of a reason, in both languages."""
         told: Sequence[PrintResult] = [PrintResult(1, "not_printed", reason), PrintResult(1, "unknown", reason)]
         return [
             text.lower()
@@ -1289,7 +1289,7 @@ class WordsTests(SynchronousTestCase):
             self.assertEqual([stem for stem in STEMS if stem in warning.wtxt], [])
 
     def test_causes(self) -> None:
-        """Each cause that a delivery can name has words in both languages."""
+        """Each reason of a delivery has a text in both languages."""
         self.assertEqual(set(CAUSES) - set(_WORDS), set())
         for words in _WORDS.values():
             self.assertRegex(words.uk, "[а-яіїєґ]{3}")
