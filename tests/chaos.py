@@ -135,6 +135,10 @@ def _settings(name: str, shape: int = 0) -> dict[str, Any]:
     return dict(STANDS[TERMINAL, name][shape].settings)
 
 
+def _without_service_clock(make: Callable[[Any, MemoryEndpoint, Clock, Unreached], Any]) -> MakeDriver:
+    return lambda settings, endpoint, _, clock, unreached: make(settings, endpoint, clock, unreached)
+
+
 WIRES: dict[str, Wire] = {
     wire.name: wire
     for wire in (
@@ -142,52 +146,31 @@ WIRES: dict[str, Wire] = {
             privatbank_json.DRIVER,
             _settings("privatbank-json"),
             PrivatbankSimulator,
-            lambda settings, endpoint, service, clock, unreached: PrivatbankDriver(
-                settings, endpoint, service, clock, unreached
-            ),
+            PrivatbankDriver,
             Res.TERMINAL_ADDRESS_UNREACHABLE,
         ),
-        Wire(
-            ssi_json.DRIVER,
-            _settings("ssi-json", 1),
-            SsiSimulator,
-            lambda settings, endpoint, _, clock, unreached: SsiDriver(settings, endpoint, clock, unreached),
-        ),
-        Wire(
-            zvt.DRIVER,
-            _settings("zvt"),
-            lambda terminal, clock: ZvtTerminal(terminal, clock).factory(),
-            lambda settings, endpoint, service, clock, unreached: ZvtDriver(
-                settings, endpoint, service, clock, unreached
-            ),
-        ),
-        Wire(
-            ecr17.DRIVER,
-            _settings("ecr17"),
-            Ecr17Device,
-            lambda settings, endpoint, service, clock, unreached: Ecr17Driver(
-                settings, endpoint, service, clock, unreached
-            ),
-        ),
+        Wire(ssi_json.DRIVER, _settings("ssi-json", 1), SsiSimulator, _without_service_clock(SsiDriver)),
+        Wire(zvt.DRIVER, _settings("zvt"), lambda terminal, clock: ZvtTerminal(terminal, clock).factory(), ZvtDriver),
+        Wire(ecr17.DRIVER, _settings("ecr17"), Ecr17Device, Ecr17Driver),
         Wire(
             caisse_ap.DRIVER,
             _settings("caisse-ap"),
             CaisseApDevice,
-            lambda settings, endpoint, _, clock, unreached: CaisseApDriver(settings, endpoint, clock, unreached),
+            _without_service_clock(CaisseApDriver),
             can_be_asked=False,
         ),
         Wire(
             concert_v2.DRIVER,
             _settings("concert-v2"),
             ConcertDevice,
-            lambda settings, endpoint, _, clock, unreached: ConcertDriver(settings, endpoint, clock, unreached),
+            _without_service_clock(ConcertDriver),
             can_be_asked=False,
         ),
         Wire(
             nexo.DRIVER,
             _settings("nexo"),
             lambda terminal, clock: Channels(NexoDevice(terminal, clock, POI).site()),
-            lambda settings, endpoint, _, clock, unreached: nexo_driver(settings, endpoint, clock, unreached),
+            _without_service_clock(nexo_driver),
         ),
     )
 }

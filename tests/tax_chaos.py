@@ -139,7 +139,7 @@ class Day:
 
     def trouble(self) -> None:
         """Choose what happens to the next request to the tax service."""
-        dice, far = self.dice, self.shop.far_end
+        dice, server = self.dice, self.shop.far_end
         for name in list(self._left):
             self._left[name] -= 1
             if self._left[name] <= 0:
@@ -159,9 +159,9 @@ class Day:
         if "errors" in self._left:
             rules += [{"on": on, "then": "refuse", "code": "503", "times": 0} for on in ("any", "probe")]
         self.shop.rules(*rules)
-        far.skew_s = dice.choice((-2400.0, 2400.0)) if "skew" in self._left else 0.0
+        server.skew_s = dice.choice((-2400.0, 2400.0)) if "skew" in self._left else 0.0
         if "block" in self._left:
-            far.block(FIRST)
+            server.block(FIRST)
         else:
             self._record.blocked_until = None
 

@@ -42,9 +42,9 @@ class EventTests(BatchCase):
         self.rules("test", ("sale", "unreachable"))
         self.assertEqual(self.sell("t")["res"], 1050)
         [row] = self.unfinished()
-        [told] = [data for kind, data in events if kind == "unfinished"]
-        self.assertEqual((told["operation"], told["tag"]), (row.n, "t"))
-        self.assertTrue(told["why"])
+        [event] = [data for kind, data in events if kind == "unfinished"]
+        self.assertEqual((event["operation"], event["tag"]), (row.n, "t"))
+        self.assertTrue(event["why"])
         self.assertAnswer(self.sell("t"), 0)
         self.assertEqual(len([kind for kind, _ in events if kind == "unfinished"]), 1)
 
@@ -621,8 +621,8 @@ class WebTests(BatchCase):
         """Other settings during a shift: 409 with 1100."""
         dev_id = self.shop.core.devices.by_name("test").row.dev_id
         change = {"settings": {"batch": {"terminal": "pos", "merchant": "1"}}}
-        status, told = self.http("PATCH", f"/dm/api/v3/devices/{dev_id}", change)
-        self.assertEqual((status, told["res"]), (409, 1100))
+        status, answer = self.http("PATCH", f"/dm/api/v3/devices/{dev_id}", change)
+        self.assertEqual((status, answer["res"]), (409, 1100))
 
 
 class ChaosTests(BatchCase):
@@ -656,18 +656,18 @@ class ChaosTests(BatchCase):
         dice = Random(self.SEED)
         self.assertAnswer(self.sell("before", 1, skipprint=True), 0)
         blows = Blows(self, self.shop)
-        told: dict[str, Answer | None] = {}
+        answers: dict[str, Answer | None] = {}
         for n in range(SAGAS):
             tag = f"{n}"
             amount = n + 10
-            told[tag] = self.one(dice, blows, tag, amount)
+            answers[tag] = self.one(dice, blows, tag, amount)
         blows.never()
-        self.compare(told)
+        self.compare(answers)
         for device in ("pos", "test"):
             self.rules(device)
         self.kill()
         self.by_hand()
-        self.compare(told)
+        self.compare(answers)
         self.assertEqual(self.unfinished("fiscal"), [])
 
     def one(self, dice: Random, blows: Blows, tag: str, amount: int) -> Answer | None:
@@ -691,14 +691,14 @@ class ChaosTests(BatchCase):
             self.settle_pay(row, json.loads(row.request)["order"].get("sum", 0) in approved and row.task == 1)
         self.kill()
 
-    def compare(self, told: dict[str, Answer | None]) -> None:
+    def compare(self, answers: dict[str, Answer | None]) -> None:
         """Compare the ledgers of terminal and tax service with the journal and the tills' answers."""
         held, sold = self.held(), self.sales()
         open_ones = {row.key for row in self.unfinished()}
         states: dict[str, list[str]] = {}
         for row in self.rows():
             states.setdefault(row.key, []).append(str(row.state))
-        for tag, answer in told.items():
+        for tag, answer in answers.items():
             kopecks = (int(tag) + 10) * 100
             payments, receipts = held.count(kopecks), sold.count(kopecks)
             self.assertLessEqual((payments, receipts), (1, 1), tag)
@@ -742,7 +742,7 @@ class KillsTests(SynchronousTestCase):
     def test_judge(self) -> None:
         """Records that agree have no finding; each kind of fault has one."""
         paid, back, sold = self.PAID, self.BACK, self.SOLD
-        for told, ledger, receipts, faults in (
+        for done, ledger, receipts, faults in (
             ({5: True}, [paid], [sold], 0),
             ({5: False}, [paid, back], [], 0),
             ({5: True}, [paid, {**paid, "number": "c"}], [sold], 1),
@@ -752,7 +752,7 @@ class KillsTests(SynchronousTestCase):
             ({5: False}, [paid, back, back], [], 1),
             ({}, [paid], [], 1),
         ):
-            self.assertEqual(len(compare(told, ledger, receipts)), faults, (told, ledger, receipts))
+            self.assertEqual(len(compare(done, ledger, receipts)), faults, (done, ledger, receipts))
 
     def test_plan(self) -> None:
         """A seed gives the same plan each time, and every fault occurs."""

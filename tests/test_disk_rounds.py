@@ -9,7 +9,7 @@ from unittest import skipUnless
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.crash.disk_rounds import KINDS, Hearing, main, plan
+from tests.crash.disk_rounds import KINDS, CountingWire, main, plan
 
 
 class PlanTests(SynchronousTestCase):
@@ -24,12 +24,12 @@ class PlanTests(SynchronousTestCase):
 
     def test_heard(self) -> None:
         """Each answer that a till hears is counted by its code."""
-        heard: Counter[int] = Counter()
-        wire = Hearing(heard, 1)
+        results: Counter[int] = Counter()
+        wire = CountingWire(results, 1)
         for res in (0, 1082, 1082):
-            self.patch(Hearing.__mro__[1], "ask", lambda *_, res=res: {"res": res})
+            self.patch(CountingWire.__mro__[1], "ask", lambda *_, res=res: {"res": res})
             wire.ask("POST", "/dm/execute")
-        self.assertEqual(heard, Counter({1082: 2, 0: 1}))
+        self.assertEqual(results, Counter({1082: 2, 0: 1}))
 
 
 class RoundsTests(SynchronousTestCase):
@@ -38,5 +38,5 @@ class RoundsTests(SynchronousTestCase):
     @skipUnless(os.environ.get("DMTWISTED_SLOW"), "set DMTWISTED_SLOW=1 for real processes on a broken disk")
     @skipUnless(shutil.which("strace"), "needs strace")
     def test_nothing_lost(self) -> None:
-        """Two rounds of each kind: nothing lost, nothing doubled, nothing heard but what a till repeats."""
+        """Two rounds of each kind: nothing is lost or doubled, and every refusal is one that a till repeats."""
         self.assertEqual(main(["--rounds", "16", "--seed", "5"]), 0)

@@ -67,13 +67,13 @@ class _WithShop(SynchronousTestCase):
 class FaultTests(_WithShop):
     """Internal errors."""
 
-    def assertInternal(self, answer: dict[str, Any], **told: Any) -> None:
+    def assertInternal(self, answer: dict[str, Any], **members: Any) -> None:
         """An internal error gives an answer of the usual structure without its message, which is in the log."""
         self.assertEqual(tuple(answer), ROOT)
         self.assertEqual((answer["res"], answer["res_action"], answer["task_status"]), (1016, 3, 3))
         self.assertEqual((answer["ver"], answer["resp_ver"], answer["warnings"], answer["info"]), (6, 4, [], {}))
         self.assertEqual(answer["dt"], "20260921090000000")
-        self.assertEqual({name: answer[name] for name in told}, told)
+        self.assertEqual({name: answer[name] for name in members}, members)
         self.assertIn("Mishap", answer["errortxt"])
         self.assertNotIn("the words", json.dumps(answer))
         self.assertEqual([str(failure.value) for failure in self.flushLoggedErrors(Mishap)], ["the words"])

@@ -77,8 +77,8 @@ class ListTests(JournalCase):
 
     def test_operations(self) -> None:
         """Operations of every kind are in one list, newest first, each with the answer that was given."""
-        self.told(fiscal(0), "/dm/execute")
-        sold = self.told(fiscal(1, "t", receipt=sale()), "/dm/execute-prn")
+        self.execute(fiscal(0), "/dm/execute")
+        sold = self.execute(fiscal(1, "t", receipt=sale()), "/dm/execute-prn")
         rows = self.list(OPERATIONS)["operations"]
         self.assertEqual([(row["kind"], row["device"]) for row in rows[:2]], [("doc", "prn"), ("fiscal", "test")])
         self.assertEqual((rows[1]["key"], rows[1]["task"], rows[1]["state"], rows[1]["res"]), ("t", 1, "done", 0))
@@ -103,8 +103,8 @@ class ListTests(JournalCase):
     def test_filters(self) -> None:
         """Device, key, kind and state narrow the list, alone and together."""
         dev_id = self.device("Кухня")
-        self.told(fiscal(0), "/dm/execute")
-        self.told(fiscal(1, "t", receipt=sale()), "/dm/execute-prn")
+        self.execute(fiscal(0), "/dm/execute")
+        self.execute(fiscal(1, "t", receipt=sale()), "/dm/execute-prn")
         self.print(lines(1), "Кухня")
         self.rule("refuse", code="cover")
         self.print(lines(1))
@@ -165,9 +165,9 @@ class ListTests(JournalCase):
 
     def test_unfinished(self) -> None:
         """Operations with an unknown outcome are listed with advice for a person, in both languages."""
-        self.told(fiscal(0), "/dm/execute")
+        self.execute(fiscal(0), "/dm/execute")
         self.shop.scenario({"on": "sale", "then": "lost_after"})
-        self.told(fiscal(1, "lost", receipt=sale()), "/dm/execute")
+        self.execute(fiscal(1, "lost", receipt=sale()), "/dm/execute")
         self.rule("lost_after")
         self.print(lines(1))
         self.print(lines(1))

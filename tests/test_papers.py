@@ -29,7 +29,7 @@ class PaperCase(PrintCase):
 
     def task(self, task: int, tag: str = "", path: str = PRINTING, headers: Headers = (), **members: Any) -> Any:
         """The answer to a task of the register."""
-        return self.told(fiscal(task, tag, **members), path, headers)
+        return self.execute(fiscal(task, tag, **members), path, headers)
 
     def sold(self, tag: str = "", path: str = PRINTING, headers: Headers = (), **receipt: Any) -> Any:
         """The answer to a sale of 100 for cash; ``receipt`` replaces members of the receipt."""
@@ -277,8 +277,8 @@ class RepeatTests(PaperCase):
 
     def test_killed(self) -> None:
         """After a kill during printing the repeat prints no second copy, and says why."""
-        far = self.paper_under_way("t")
-        self.assertTrue(far.open)
+        printer = self.paper_under_way("t")
+        self.assertTrue(printer.open)
         self.kill()
         self.assertPrinted(self.sold("t"), 0, 430)
         self.assertEqual((self.papers(), len(self.jobs()), self.receipts()), (0, 1, 1))

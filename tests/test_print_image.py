@@ -281,7 +281,7 @@ class MemoryTests(SynchronousTestCase):
 
     def test_idle(self) -> None:
         """All modules of forms can be imported without the libraries that draw and fill templates."""
-        told = subprocess.run(
+        done = subprocess.run(
             [
                 sys.executable,
                 "-c",
@@ -293,4 +293,4 @@ class MemoryTests(SynchronousTestCase):
             text=True,
             check=True,
         )
-        self.assertEqual(told.stdout.strip(), "[]")
+        self.assertEqual(done.stdout.strip(), "[]")

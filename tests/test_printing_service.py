@@ -106,13 +106,13 @@ class PrintCase(WebCase):
         self.assertEqual((answer.status, answer.header("content-type")), (200, "application/json"))
         return answer.json
 
-    def told(self, body: object, path: str = EXECUTE, headers: Headers = ()) -> Any:
+    def execute(self, body: object, path: str = EXECUTE, headers: Headers = ()) -> Any:
         """The answer to a task."""
         return self.answer(self.ask(body, path, headers))
 
     def print(self, doc: object, device: str = "prn", headers: Headers = ()) -> Any:
         """The answer to a task of ``type`` 2."""
-        return self.told(document(doc, device), headers=headers)
+        return self.execute(document(doc, device), headers=headers)
 
     def jobs(self, query: str = "") -> Any:
         """The jobs in the journal, newest first."""
@@ -226,14 +226,14 @@ class FarEnd(Protocol):
     """A printer that the test plays by hand."""
 
     def __init__(self) -> None:
-        self.heard = b""
+        self.received = b""
         self.open = False
 
     def connectionMade(self) -> None:
         self.open = True
 
     def dataReceived(self, data: bytes) -> None:
-        self.heard += data
+        self.received += data
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         self.open = False
@@ -320,7 +320,7 @@ class TaskTests(PrintCase):
         """`opendrawer` opens the drawer and prints nothing, on both paths and in every spelling."""
         for number, wish in enumerate((1, True, "1"), start=1):
             for path in (EXECUTE, PRINTING):
-                answer = self.told(document({"opendrawer": wish}), path)
+                answer = self.execute(document({"opendrawer": wish}), path)
                 self.assertEqual((answer["res"], answer["type"], answer["task"], answer["errortxt"]), (0, 2, 0, ""))
             self.assertEqual(self.printer.mechanism.pulses, 2 * number)
         self.assertEqual(self.paper(), "")
@@ -373,7 +373,7 @@ class TaskTests(PrintCase):
         """Without `doc` the answer is 1098, in all the ways in which it can be missing."""
         nothing: list[dict[str, Any]] = [{"doc": None}, {"doc": {}}, {}]
         for missing in nothing:
-            answer = self.told({"ver": 6, "device": "prn", "type": 2, **missing})
+            answer = self.execute({"ver": 6, "device": "prn", "type": 2, **missing})
             self.assertRefused(answer, Res.MISSING_OBJECT, 3, "doc")
 
     def test_wrong(self) -> None:
@@ -403,7 +403,7 @@ class TaskTests(PrintCase):
         ]
         for doc, path in cases:
             for where in (EXECUTE, PRINTING):
-                answer = self.told(document(doc), where)
+                answer = self.execute(document(doc), where)
                 if doc == "":
                     # An empty text counts as absent only for numbers.
                     self.assertIn(answer["res"], (Res.MALFORMED.code, Res.MISSING_OBJECT.code))
@@ -448,9 +448,9 @@ class TaskTests(PrintCase):
         code = {"cmd": "barcode", "kind": "code128", "data": "ABCDEFGHIJ" * 4}
         answer = self.print({"doccmd": [code, code, {"cmd": "logo"}]}, "small")
         self.assertEqual((answer["res"], answer["info"]["isprint"]), (0, 1))
-        told = sorted(warning["wtxt"] for warning in answer["warnings"])
+        texts = sorted(warning["wtxt"] for warning in answer["warnings"])
         self.assertEqual(
-            told,
+            texts,
             [
                 "пристрій цього не вміє: збережений логотип",
                 "пристрій цього не вміє: код або малюнок, ширший за стрічку",
@@ -471,7 +471,7 @@ class TaskTests(PrintCase):
 
     def test_look_up(self) -> None:
         """A look-up at a printer is 2000: only registers are looked up."""
-        self.assertRefused(self.told({"device": "prn", "tag": "t"}), Res.MALFORMED, 3)
+        self.assertRefused(self.execute({"device": "prn", "tag": "t"}), Res.MALFORMED, 3)
 
 
 class DeliveryTests(PrintCase):
@@ -511,7 +511,7 @@ class DeliveryTests(PrintCase):
     def test_no_answer_to_the_call(self) -> None:
         """An address without an answer: 100 within five seconds, and nothing is left of the attempt."""
         self.wire(Nowhere())
-        self.assertRefused(self.told(document(lines(1))), Res.PRINTER_CONNECT, 1)
+        self.assertRefused(self.execute(document(lines(1))), Res.PRINTER_CONNECT, 1)
         self.assertNothingWaits()
 
     def test_silent(self) -> None:
@@ -519,7 +519,7 @@ class DeliveryTests(PrintCase):
         end = Played()
         self.wire(InProcessEndpoint(end, self.shop.clock))
         self.assertRefused(self.print(lines(1)), Res.PRINTER_CONNECT, 1)
-        self.assertNotIn("рядок".encode("cp1251"), end.ends[0].heard)
+        self.assertNotIn("рядок".encode("cp1251"), end.ends[0].received)
         self.assertFalse(end.ends[0].open)
         self.assertEqual(self.job(), ("not_printed", "пристрій не відповідає"))
         self.assertNothingWaits()
@@ -586,7 +586,7 @@ class DeliveryTests(PrintCase):
         """An endpoint that would try for longer is stopped after five seconds, if nothing was sent."""
         self.wire(Nowhere())
         self.patch(self.built()._way, "_patience", Patience(connect=60))
-        self.assertRefused(self.told(document(lines(1))), Res.PRINTER_CONNECT, 1)
+        self.assertRefused(self.execute(document(lines(1))), Res.PRINTER_CONNECT, 1)
         self.assertEqual(self.jobs()[0]["state"], "refused")
         self.assertNothingWaits()
 
@@ -1127,9 +1127,9 @@ class ClosedTests(PrintCase):
         self.wire(InProcessEndpoint(end, self.shop.clock))
         service = self.built()
         service.close()
-        told = self.successResultOf(Deferred.fromCoroutine(service.print([Line("а")])))
-        self.assertEqual((told.fate, told.refused().res), ("not_printed", Res.DEVICE_ERROR))
-        self.assertIs(told.refused().action, Action.REPEAT)
+        result = self.successResultOf(Deferred.fromCoroutine(service.print([Line("а")])))
+        self.assertEqual((result.fate, result.refused().res), ("not_printed", Res.DEVICE_ERROR))
+        self.assertIs(result.refused().action, Action.REPEAT)
         self.assertEqual(self.job(), ("not_printed", "пристрій переналаштовано або сервіс зупинено"))
         self.assertNothingWaits()
 
@@ -1269,13 +1269,13 @@ class WordsTests(SynchronousTestCase):
 
     def texts(self, reason: str) -> list[str]:
         """All texts of a reason, in both languages."""
-        told: Sequence[PrintResult] = [PrintResult(1, "not_printed", reason), PrintResult(1, "unknown", reason)]
+        results: Sequence[PrintResult] = [PrintResult(1, "not_printed", reason), PrintResult(1, "unknown", reason)]
         return [
             text.lower()
             for language in ("uk", "en")
             for text in (
                 reason_text(reason).for_language(language),
-                *(each.refused().errortxt(language) for each in told),
+                *(each.refused().errortxt(language) for each in results),
             )
         ]
 

@@ -70,7 +70,7 @@ WELL_AGAIN = 10.0
 START_PATIENCE, SALE_PATIENCE = 90.0, 60.0
 """The longest time of a start and of an answer, in seconds; a shared machine is slow."""
 
-MAY_BE_HEARD = {0, BUSY, NOT_STORED}
+ALLOWED = {0, BUSY, NOT_STORED}
 """The results that a till may get; 1082 means "not stored" and is repeated."""
 
 
@@ -89,18 +89,18 @@ def plan(seed: int, rounds: int, kinds: Sequence[str] = KINDS) -> list[Round]:
     return [Round(kinds[n % len(kinds)], dice.uniform(0.1, 0.4), dice.uniform(0.3, 1.2)) for n in range(rounds)]
 
 
-class Hearing(Wire):
+class CountingWire(Wire):
     """A till's connection that counts the results it gets."""
 
-    def __init__(self, heard: Counter[int], port: int) -> None:
+    def __init__(self, results: Counter[int], port: int) -> None:
         super().__init__(port)
-        self._heard = heard
+        self._results = results
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """The answer, counted."""
         answer = super().ask(method, path, body)
         if isinstance(answer, dict) and "res" in answer:
-            self._heard[int(answer["res"])] += 1
+            self._results[int(answer["res"])] += 1
         return answer
 
 
@@ -118,12 +118,12 @@ class BadDisk(Desk):
         child.start_patience = START_PATIENCE
         super().__init__(child, seed, SALE_PATIENCE)
         self._disk = disk
-        self.heard: Counter[int] = Counter()
+        self.results: Counter[int] = Counter()
         self.faults: Counter[str] = Counter()
         self.slowest_again = self.slowest_sale = 0.0
         self.looked_up = 0
         for till in self._tills:
-            till.wire = partial(Hearing, self.heard)
+            till.wire = partial(CountingWire, self.results)
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
         """The records in the file."""
@@ -149,7 +149,7 @@ class BadDisk(Desk):
         self._sell_again()
         self.slowest_again = max(self.slowest_again, time.monotonic() - begun)
         if turn.kind not in ("killed", "restarted") and (self._service.pid, self._writer()) != (service, writer):
-            self.found.other.append(f"{turn.kind}: somebody had to be started again")
+            self.found.other.append(f"{turn.kind}: a process had to be started again")
         self.faults[turn.kind] += 1
 
     def _suffer(self, turn: Round, known: Sequence[Sold]) -> None:
@@ -169,7 +169,7 @@ class BadDisk(Desk):
             wire.close()
         if answer["res"] == 0:
             self.looked_up += 1
-        elif answer["res"] not in MAY_BE_HEARD:
+        elif answer["res"] not in ALLOWED:
             self.found.other.append(f"{turn.kind}: a look-up is answered {shown(answer)}")
 
     def _sell_again(self) -> None:
@@ -181,9 +181,9 @@ class BadDisk(Desk):
                 return
             time.sleep(0.02)
 
-    def look_at_what_was_heard(self) -> None:
+    def check_results(self) -> None:
         """A till may get only success, busy and "not stored"."""
-        wrong = sorted(set(self.heard) - MAY_BE_HEARD)
+        wrong = sorted(set(self.results) - ALLOWED)
         if wrong:
             self.found.other.append(f"tills got {wrong}")
 
@@ -311,12 +311,12 @@ def _play(folder: Path, disk: Path, turns: Sequence[Round], seed: int) -> bool:
                 break
         desk.compare()
         desk.look_up_everything()
-        desk.look_at_what_was_heard()
+        desk.check_results()
     found = desk.found
     for sentence in [*found.lost, *found.doubled, *found.gaps, *found.other][:20]:
         print(sentence)
     print(f"disks broken: {', '.join(f'{kind} {count}' for kind, count in desk.faults.items())}")
-    print(f"tills got: {', '.join(f'{res} {count} times' for res, count in sorted(desk.heard.items()))}")
+    print(f"tills got: {', '.join(f'{res} {count} times' for res, count in sorted(desk.results.items()))}")
     print(f"look-ups answered on a broken disk: {desk.looked_up} of {sum(desk.faults.values())}")
     print(f"selling again {desk.slowest_again:.2f} s after the disk was well; slowest sale {desk.slowest_sale:.1f} s")
     print(f"{len(desk.sold)} sales, {desk.found_again} of them had happened and were answered to a repeat")
