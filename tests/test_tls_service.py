@@ -23,7 +23,7 @@ START = """
 import sys
 from pathlib import Path
 from twisted.internet import reactor
-from dmtwisted.commands.launch import prepare_state
+from dmtwisted.state_folder import prepare_state
 from dmtwisted.config import load
 from dmtwisted.core import Core
 from dmtwisted.store.sqlite.store import SqliteStore

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -130,18 +129,3 @@ def give_state(folder: Path, uid: int | None, gid: int | None) -> None:
         os.chown(folder, uid, _group_of(uid, gid))
     except OSError as error:
         raise ConfigError(f"the state folder {folder} cannot be made: {error.strerror or error}") from None
-
-
-def prepare_state(folder: Path) -> None:
-    """Make the state folder and try to write there.
-
-    :raises ConfigError: when that fails.
-    """
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ConfigError(f"the state folder {folder} cannot be written: {error.strerror or error}") from None
-    if os.name == "posix" and not os.access(folder, os.X_OK):
-        raise ConfigError(f"the state folder {folder} cannot be entered")

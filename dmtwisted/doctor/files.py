@@ -12,11 +12,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from dmtwisted.commands.launch import prepare_state
 from dmtwisted.config import BACKUPS, TLS_FOLDER, Config, ConfigError
 from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
 from dmtwisted.results import Text
 from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError
+from dmtwisted.state_folder import prepare_state
 
 LEAST_FREE, LITTLE_FREE = 200 << 20, 2 << 30
 """Bytes free on the disk: below the first one sales are in danger, below the second one somebody should look."""

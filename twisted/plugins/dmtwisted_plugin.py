@@ -33,9 +33,10 @@ class WholeStack:
         from twisted.internet import reactor
 
         from dmtwisted.clock import steady_timers
-        from dmtwisted.commands.launch import acting_as, finish_restore, give_state, prepare_state
+        from dmtwisted.commands.launch import acting_as, finish_restore, give_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
+        from dmtwisted.state_folder import prepare_state
         from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
 
