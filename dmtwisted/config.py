@@ -223,6 +223,11 @@ class Config:
             return Path(self.database.url.removeprefix(SQLITE))
         return None
 
+    @property
+    def database_url(self) -> str:
+        """The URL of the database, also of the SQLite file in the state folder."""
+        return self.database.url if self.sqlite_file is None else f"{SQLITE}{self.sqlite_file}"
+
 
 @dataclass(frozen=True)
 class Overrides:

@@ -34,9 +34,8 @@ from zope.interface.verify import verifyObject
 from dmtwisted.access.authority import AUTHORITY_FILE, AUTHORITY_KEY, issue, make_authority, names_of_this_machine
 from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
 from dmtwisted.access.tls import LOOK_EVERY, LiveCertificate, check_before_start
-from dmtwisted.commands import tls as command
 from dmtwisted.commands.main import main
-from dmtwisted.config import ConfigError, TlsConfig
+from dmtwisted.config import INSTALLED, ConfigError, TlsConfig
 from dmtwisted.core import Core
 from dmtwisted.store.sqlite.memory import MemoryStore
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
@@ -616,7 +615,7 @@ class CommandTests(WithFolder):
         file, key = self.good()
         status, out, err = self.run_command("install", str(file), "--key", str(key))
         self.assertEqual((status, err), (0, ""))
-        installed = self.folder / "state" / "tls" / command.INSTALLED
+        installed = self.folder / "state" / "tls" / INSTALLED
         if os.name == "posix":
             self.assertEqual(installed.stat().st_mode & 0o777, 0o600)
         status, out, _ = self.run_command("status", config=self.section(out))
@@ -674,7 +673,7 @@ class CommandTests(WithFolder):
         first = (folder / AUTHORITY_FILE).read_bytes()
         if os.name == "posix":
             self.assertEqual((folder / AUTHORITY_KEY).stat().st_mode & 0o777, 0o600)
-        installed = folder / command.INSTALLED
+        installed = folder / INSTALLED
         identity = read_pem(installed, installed)
         self.assertLessEqual({"localhost", "127.0.0.1", "desk.shop.local", "192.0.2.7"}, set(identity.names))
         for word in ("certutil", "update-ca-certificates", "keytool", str(folder / AUTHORITY_FILE), "[tls]"):
@@ -698,4 +697,4 @@ class CommandTests(WithFolder):
         """Without a command it says which there are."""
         with redirect_stderr(StringIO()) as err:
             self.assertRaises(SystemExit, main, ["tls"])
-        self.assertIn("install, status or authority", err.getvalue())
+        self.assertIn("install, status, authority", err.getvalue())

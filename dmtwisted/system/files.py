@@ -16,6 +16,11 @@ REPLACE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 virus scanners do, for a moment, just when it was written."""
 
 
+def describe_error(error: OSError) -> str:
+    """The file and the reason, on one line."""
+    return f"{error.filename or 'a file'}: {error.strerror or error}"
+
+
 def lock_byte(descriptor: int, locking: Callable[[int], None]) -> None:
     """Lock the one byte that stands for the file.
 
