@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 from contextlib import closing, redirect_stdout
+from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,11 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from dmtwisted.lab.bench import bench
 from dmtwisted.lab.bench import sales as bench_sales
 from dmtwisted.lab.bench import sign as bench_sign
-from dmtwisted.lab.bench.bench import BenchOptions
 from dmtwisted.lab.bench.figures import Share
 from dmtwisted.lab.bench.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
-from dmtwisted.lab.bench.options import numbers
+from dmtwisted.lab.bench.options import BenchOptions, numbers
 from dmtwisted.lab.bench.sales import Round, Row, row_of, table
-from dmtwisted.lab.bench.sign import Report, as_json, signing_report, typical_receipt
+from dmtwisted.lab.bench.sign import Report, signing_report, typical_receipt
 from dmtwisted.lab.bench.sign import words as told_by
 from dmtwisted.lab.bench.tax import Report as TaxReport
 from dmtwisted.lab.bench.tax import Round as TaxRound
@@ -251,7 +251,7 @@ class SignTests(SynchronousTestCase):
         """Where the library cannot be used plain Python is measured alone, and why is told."""
         self.patch(bench_sign, "ways", lambda: ([PLAIN], "it has no curves"))
         report = signing_report(1, 1)
-        self.assertEqual(len(as_json(report)["rows"]), 1)
+        self.assertEqual(len(asdict(report)["rows"]), 1)
         self.assertIn("not used: it has no curves", told_by(report))
 
     def test_run(self) -> None:

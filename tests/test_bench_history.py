@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -12,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.lab.bench.bench import BenchOptions
-from dmtwisted.lab.bench.history import REGISTERS, SHORT, History, Report, as_json, tag_of, words
+from dmtwisted.lab.bench.history import REGISTERS, SHORT, History, Report, tag_of, words
+from dmtwisted.lab.bench.options import BenchOptions
 from dmtwisted.lab.bench.removal import ENDED, Removal, Sales
 from dmtwisted.lab.bench.removal import words as removal_words
 from dmtwisted.retention import DAY, Retention
@@ -60,7 +61,7 @@ class HistoryTests(SynchronousTestCase):
         report = Report(5, 1.0, 3.0, pair, pair, 2.0, {"/list": pair}, 7, 9.0, pair, 2.0)
         self.assertIn(f"5 receipts against {SHORT}", words(report))
         self.assertIn("/list, ms: 2.0 against 1.0", words(report))
-        self.assertEqual(as_json(report)["removed"], 7)
+        self.assertEqual(asdict(report)["removed"], 7)
 
 
 class RemovalTests(SynchronousTestCase):

@@ -69,9 +69,10 @@ def stamp(at: int) -> str:
 
 def status_of(command: Callable[[], int], *expected: type[Exception]) -> int:
     """The exit status of ``command``; when it fails with an expected error, 1 after one line that says why."""
+    kinds: tuple[type[Exception], ...] = (ConfigError, *expected)
     try:
         return command()
-    except expected + (ConfigError,) as error:
+    except kinds as error:
         why = str(error)
     except OSError as error:
         why = describe_error(error)

@@ -19,7 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from dmtwisted.lab.bench.bench import load_on
+from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.bench.loads import load_on, report_progress
 from dmtwisted.lab.children import (
     HOST,
     START_PATIENCE,
@@ -323,6 +324,7 @@ def words(report: Report) -> str:
     return "\n".join(lines)
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs."""
-    return asdict(report)
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench history``."""
+    report = measure(folder, chosen["receipts"], report_progress)
+    return asdict(report), words(report)

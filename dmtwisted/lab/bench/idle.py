@@ -8,13 +8,13 @@ from creating the process.
 from __future__ import annotations
 
 import http.client
-import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.children import (
     BenchFailed,
     Child,
@@ -195,5 +195,13 @@ def start_words(start: Start) -> str:
 def as_json(report: Idle | Start) -> dict[str, Any]:
     """The report for programs."""
     more = {"pss_mb": report.pss_mb} if isinstance(report, Idle) else {"p50_s": median(report.starts)}
-    found: dict[str, Any] = json.loads(json.dumps({**asdict(report), **more}))
-    return found
+    return {**asdict(report), **more}
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench idle`` or ``start``."""
+    if part == "start":
+        start = start_report(folder, chosen["devices"], chosen["rounds"])
+        return as_json(start), start_words(start)
+    idle = idle_report(folder, chosen["devices"], chosen["seconds"], chosen["sales"])
+    return as_json(idle), words(idle)

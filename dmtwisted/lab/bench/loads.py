@@ -50,3 +50,8 @@ def json_of(command: Sequence[str]) -> Any:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise BenchFailed(f"{command[0]} ended with status {done.returncode}: {words[-1] if words else ''}")
     return json.loads(done.stdout)
+
+
+def report_progress(text: str) -> None:
+    """Print what a long measurement does now."""
+    print(f"{text} ...", file=sys.stderr)

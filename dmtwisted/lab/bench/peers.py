@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
 from dmtwisted.lab.bench.loads import PREFIX, load_on
 from dmtwisted.lab.children import (
     HOME,
@@ -156,3 +157,9 @@ def _peer(folder: Path, name: str, words: Sequence[str], registers: int) -> Chil
     port = free_port()
     command = ["tests.peers", *words, "--port", str(port), "--database", str(folder / f"{port}.sqlite")]
     return Child(name, [*command, "--registers", str(registers)], port, folder / f"{port}.log")
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench peers``."""
+    rows = peers_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return with_disk(folder, rows, table(rows))

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.bench.history import fill
-from dmtwisted.lab.bench.loads import timed_load_on
+from dmtwisted.lab.bench.loads import report_progress, timed_load_on
 from dmtwisted.lab.children import BenchFailed, Child, family, free_port, make_register, service
 from dmtwisted.lab.load import percentile
 
@@ -169,3 +171,9 @@ def words(removal: Removal) -> str:
         f"start until ready with all of it: {removal.start_s:.2f} s",
     ]
     return "\n".join(lines)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench history --remove``."""
+    removal = measure(folder, chosen["receipts"], chosen["tills"], chosen["rate"], report_progress)
+    return asdict(removal), words(removal)

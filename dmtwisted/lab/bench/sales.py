@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
 from dmtwisted.lab.bench.keeping import Sizes, sizes_kept
 from dmtwisted.lab.bench.loads import PREFIX, json_of, load_on
 from dmtwisted.lab.children import (
@@ -165,3 +166,9 @@ def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -
     if not load.count:
         raise BenchFailed("the writer kept nothing")
     return load.rate
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench sales``."""
+    rows = sales_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return with_disk(folder, rows, table(rows))

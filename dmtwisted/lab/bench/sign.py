@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.load import percentile
 from protocols.fiscal.check_goods import BodyRow
 from protocols.fiscal.check_head import CheckHead
@@ -176,6 +178,7 @@ def words(report: Report) -> str:
     return "\n".join(lines)
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs."""
-    return asdict(report)
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench sign``."""
+    report = signing_report(chosen["count"], chosen["rounds"])
+    return asdict(report), words(report)

@@ -11,8 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dmtwisted.lab.bench.figures import columns
+from dmtwisted.lab.bench.figures import Figures, columns, with_disk
 from dmtwisted.lab.bench.loads import PREFIX, load_on
 from dmtwisted.lab.bench.timed import STEPS
 from dmtwisted.lab.children import BenchFailed, Child, free_port, make_register, service_command
@@ -91,3 +92,9 @@ def _at(folder: Path, connections: int, seconds: float) -> Report:
     if not spent[STEPS[0]]:
         raise BenchFailed("the service saw no sale")
     return report_of(connections, spent, load)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench steps``."""
+    reports = steps_report(folder, chosen["connections"], chosen["seconds"])
+    return with_disk(folder, reports, table(reports))

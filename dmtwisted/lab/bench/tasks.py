@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Self
+from typing import Any, Self
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
 from dmtwisted.lab.bench.loads import PREFIX, load_on
 from dmtwisted.lab.bench.sales import plain_peer
 from dmtwisted.lab.children import (
@@ -30,6 +30,7 @@ from dmtwisted.lab.children import (
     make_register,
     per_sale,
     service,
+    simulator,
 )
 from dmtwisted.lab.load import KNOWN, Load, sale_body
 
@@ -264,11 +265,9 @@ def payments(folder: Path, connections: Sequence[int], seconds: float, rounds: i
     """Payments at simulated terminals in processes of their own, over their wire; their customers take no time."""
     with _selling(folder, 0, database) as child, ExitStack() as running:
         for n in range(max(connections)):
-            port, control = free_port(), free_port()
-            words = ["simulate", "terminal", "--protocol", "privatbank-json", "--duration", "0"]
-            words += ["--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
-            far = _FarEnd("simulated terminal", ["dmtwisted.commands.main", *words], control, folder / f"far{n}.log")
-            running.enter_context(far)
+            words = ("terminal", "--protocol", "privatbank-json", "--duration", "0")
+            device, port = simulator(folder, f"terminal-{n}", *words)
+            running.enter_context(device)
             settings = {"host": HOST, "port": port}
             make_device(child, f"{TERMINAL}{n}", "terminal", "privatbank-json", settings)
         kind = ("--kind", "payment", "--prefix", TERMINAL)
@@ -280,16 +279,6 @@ def payments(folder: Path, connections: Sequence[int], seconds: float, rounds: i
                 for number in connections
             ]
         )
-
-
-class _FarEnd(Child):
-    """A simulator; it is ready when its control port answers."""
-
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/scenario")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
 
 
 def open_load(
@@ -304,3 +293,13 @@ def open_load(
                 one = _measured(child, connections, seconds, f"open-{rate}-{turn}", "--rate", str(rate))
                 turns.append(Turn(rate, one.load, one.cpu_us))
     return rows_of(turns)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench look-ups``, ``busy``, ``payments``, ``open`` or ``sales --database``."""
+    asked = (chosen["connections"], chosen["seconds"], chosen["rounds"], chosen["database"])
+    if part == "open":
+        rows = open_load(folder, chosen["rates"], *asked)
+        return with_disk(folder, rows, table(rows, "sales/s due"), chosen["database"])
+    rows = {"sales": sales, "look-ups": look_ups, "busy": busy, "payments": payments}[part](folder, *asked)
+    return with_disk(folder, rows, table(rows), chosen["database"])

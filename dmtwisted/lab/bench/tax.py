@@ -7,7 +7,6 @@ the last byte of its answer. What is above the delay is ours: signing, the store
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import subprocess
@@ -20,14 +19,24 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.lab.children import HOST, BenchFailed, Child, cpu_of, environment, execute, free_port
+from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.children import (
+    HOST,
+    TIN,
+    BenchFailed,
+    Child,
+    cpu_of,
+    environment,
+    execute,
+    free_port,
+    make_device,
+    simulator,
+    upload_key,
+)
 from dmtwisted.lab.load import percentile, sale_body
 
 FIRST = 4_000_000_001
 """Fiscal number of the first register."""
-
-PASSWORD = "tax-test"
-TIN = "34554363"
 
 QUESTIONS = "probe"
 """What the simulator calls a command; a sale needs none."""
@@ -58,33 +67,22 @@ class Report:
     """Processor time of a sale, by process; empty where nobody knows. Steadier than the rest on a busy machine."""
 
 
-class _FarEnd(Child):
-    """The simulated tax service; it is ready when its control port answers."""
-
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/scenario")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
-
-
 def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: bool) -> Report:
     """Measure with everything in ``folder``.
 
     :raises BenchFailed: when a sale is not answered with success, or made offline.
     :raises NotStarted: when a process does not start.
     """
-    keys, port, control, own = folder / "keys", free_port(), free_port(), free_port()
+    keys, own = folder / "keys", free_port()
     numbers = [FIRST + n for n in range(registers)]
-    main = "dmtwisted.commands.main"
-    far = [main, "simulate", "tax-service", "--keys", str(keys), "--ledger", str(folder / "tax.ledger")]
-    far += ["--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}", *(["--tls"] if tls else [])]
-    far += [word for number in numbers for word in ("--register", str(number))]
+    words = ["tax-service", "--keys", str(keys), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
+    words += [word for number in numbers for word in ("--register", str(number))]
+    simulated, port = simulator(folder, "tax-service", *words)
     state = folder / "state"
     state.mkdir()
-    service = [main, "run", "--state", str(state), "--port", str(own)]
+    service = ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(own)]
     with ExitStack() as running:
-        server = running.enter_context(_FarEnd("simulated tax service", far, control, folder / "far.log"))
+        server = running.enter_context(simulated)
         selling = running.enter_context(Child("service", service, own, folder / "state.log"))
         names = [f"bench-{n}" for n in range(registers)]
         for place, (name, number) in enumerate(zip(names, numbers, strict=True), 1):
@@ -94,7 +92,7 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
         ]
         # The first sale pays for imports and tables.
         _round(own, names, "warm-up")
-        _set(server, rules)
+        simulated.set_rules(*rules)
         before = _spent(selling, server)
         measured, alone = [], []
         for n in range(rounds):
@@ -113,14 +111,8 @@ def _spent(selling: Child, server: Child) -> dict[str, float]:
     return {"service": own.service, "writer": own.writer, "tax service": far.service}
 
 
-def _set(server: Child, rules: list[dict[str, Any]]) -> None:
-    status, body = server.ask("PUT", "/scenario", {"rules": rules})
-    if status != 200:
-        raise BenchFailed(f"the rules were refused: {body.decode(errors='replace')[:300]}")
-
-
 def _make(selling: Child, name: str, number: int, place: int, url: str, keys: Path) -> None:
-    settings = {
+    settings: dict[str, object] = {
         "server_url": url,
         "fiscal_number": str(number),
         "local_number": place,
@@ -132,15 +124,7 @@ def _make(selling: Child, name: str, number: int, place: int, url: str, keys: Pa
     }
     if url.startswith("https"):
         settings["server_ca"] = str(keys / "authority.pem")
-    wanted = {"device": name, "kind": "register", "driver": "prro", "settings": settings}
-    status, body = selling.ask("POST", "/dm/api/v3/devices", wanted)
-    if status != 201:
-        raise BenchFailed(f"no register could be made: {status} {body.decode(errors='replace')[:300]}")
-    key = {"key": base64.b64encode((keys / "cashier.p12").read_bytes()).decode(), "password": PASSWORD}
-    path = f"/dm/main/api/v1/prro/sign?dev_id={json.loads(body)['dev_id']}"
-    told = json.loads(selling.ask("POST", path, key)[1])
-    if told["res"]:
-        raise BenchFailed(f"the key was refused: {told['errortxt'][:300]}")
+    upload_key(selling, make_device(selling, name, "register", "prro", settings), keys)
     opening = {"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": {"task": 0}}
     execute(selling, json.dumps(opening))
 
@@ -186,12 +170,8 @@ def tills(port: int, salt: str, names: Sequence[str]) -> list[float]:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report with its figures."""
-    return {
-        **asdict(report),
-        "all_ms": _figures(report.rounds),
-        "one_ms": _figures(report.alone),
-    }
+    """The report with its percentiles."""
+    return {**asdict(report), "all_ms": _figures(report.rounds), "one_ms": _figures(report.alone)}
 
 
 def _figures(rounds: Sequence[Round]) -> dict[str, float]:
@@ -219,6 +199,12 @@ def words(report: Report) -> str:
         told_cpu = ", ".join(f"{name} {spent:.0f} ms" for name, spent in report.cpu_ms.items())
         lines.append(f"Processor time of a sale: {told_cpu}.")
     return "\n".join(lines)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench tax``."""
+    report = tax_report(folder, chosen["registers"], chosen["delay"], chosen["rounds"], not chosen["plain"])
+    return as_json(report), words(report)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,15 +7,16 @@ kept pays for sealing only; a new one for each sale pays for the handshake, of w
 from __future__ import annotations
 
 import http.client
-import json
 import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.access.authority import issue, make_authority
+from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
 from dmtwisted.lab.bench.loads import PREFIX, load_on
 from dmtwisted.lab.children import (
     HOST,
@@ -96,23 +97,12 @@ class SealedChild(Child):
         super().__init__(name, command, port, log)
         self._trusted = ssl.create_default_context(cafile=str(authority))
 
-    def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        """One request on a connection of its own: status and body."""
-        wire = http.client.HTTPSConnection("localhost", self.port, timeout=START_PATIENCE, context=self._trusted)
-        try:
-            text = body if isinstance(body, str) else json.dumps(body)
-            head = {"Content-Type": "application/json"} if body is not None else {}
-            wire.request(method, path, None if body is None else text.encode(), head)
-            answer = wire.getresponse()
-            return answer.status, answer.read()
-        finally:
-            wire.close()
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPSConnection("localhost", self.port, timeout=START_PATIENCE, context=self._trusted)
 
 
 def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
     """The real service over TLS, with a certificate made for it, and the authority's certificate."""
-    from dmtwisted.access.authority import issue, make_authority
-
     authority = make_authority(time.time())
     own = issue(authority, ["localhost", HOST], time.time())
     trusted, pair, key = (state.parent / f"{state.name}{end}" for end in (".authority.pem", ".pem", ".key"))
@@ -160,3 +150,9 @@ def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds:
                         cpu.append(None if spent is None else spent[0])
                     measured.setdefault((way, number), []).append(Turn(loads[0], loads[1], cpu[0], cpu[1]))
     return [row_of(way, number, turns) for (way, number), turns in sorted(measured.items())]
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench tls``."""
+    rows = tls_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return with_disk(folder, rows, table(rows))

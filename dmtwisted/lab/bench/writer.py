@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from dmtwisted.config import Config
+from dmtwisted.config import SQLITE, Config, DatabaseConfig, ServiceConfig
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.bench.keeping import Sizes, keep_sales
 from dmtwisted.lab.children import BenchFailed
 from dmtwisted.lab.load import Load
@@ -45,3 +49,11 @@ def writer_alone(config: Config, connections: int, seconds: float, kept: Sizes) 
     if complaints:
         raise BenchFailed(complaints[0])
     return seen[0]
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench writer``."""
+    database = chosen["database"] or f"{SQLITE}{folder / 'writer.sqlite'}"
+    config = Config(database=DatabaseConfig(database), service=ServiceConfig(state=str(folder)))
+    found = asdict(writer_alone(config, chosen["connections"], chosen["seconds"], chosen["sizes"]))
+    return found, json.dumps(found)
