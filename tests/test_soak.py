@@ -19,14 +19,14 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.lab.soak import command as command
 from dmtwisted.lab.soak.command import SoakOptions, words
-from dmtwisted.lab.soak.judging import Minute, Verdict, drift, growth, judge, kept, slope
+from dmtwisted.lab.soak.judging import Minute, SoakVerdict, drift, growth, judge, kept, slope
 from dmtwisted.lab.soak.load import (
     OTHER,
     SALE,
     Asked,
     Counted,
-    Line,
     NowAndThen,
+    QueuedConnection,
     Till,
     get,
     payment,
@@ -136,7 +136,7 @@ class LineTests(SynchronousTestCase):
         self.addCleanup(far.close)
         self.patch(socket, "create_connection", lambda place, timeout: _Wire(near))
         with selectors.DefaultSelector() as selector:
-            line = Line(("127.0.0.1", 1), selector)
+            line = QueuedConnection(("127.0.0.1", 1), selector)
             line.add(Asked(0, SALE, b"first"))
             line.add(Asked(0, SALE, b"second"))
             self.assertEqual((far.recv(100), len(line.waiting)), (b"first", 1))
@@ -144,12 +144,12 @@ class LineTests(SynchronousTestCase):
             self.assertFalse(line.overdue(now))
             self.assertTrue(line.overdue(now + 31 * 10**9))
             far.sendall(CountedTests.OK)
-            self.assertEqual(line.hear(), CountedTests.OK)
+            self.assertEqual(line.receive(), CountedTests.OK)
             line.under_way = None
             line.go_on()
             self.assertEqual(far.recv(100), b"second")
             far.close()
-            self.assertRaises(ConnectionResetError, line.hear)
+            self.assertRaises(ConnectionResetError, line.receive)
             line.drop()
             self.assertIsNone(line.under_way)
 
@@ -205,7 +205,7 @@ MINUTES = [Minute(number, 6000, 5.0, 20.0) for number in range(30)]
 class JudgingTests(SynchronousTestCase):
     """What is made of it."""
 
-    def judged(self, samples: list[Sample], minutes: list[Minute] = MINUTES) -> Verdict:
+    def judged(self, samples: list[Sample], minutes: list[Minute] = MINUTES) -> SoakVerdict:
         """The verdict after half an hour of which five minutes do not count."""
         return judge(samples, minutes, 300, 100)
 

@@ -18,7 +18,7 @@ from typing import Self
 
 from dmtwisted.lab.children import BenchFailed, Child, make_register
 from dmtwisted.lab.crash.books import Entry, Findings, Sold, accepted, compare_books
-from dmtwisted.lab.crash.wire import ANSWER_PATIENCE, Wire, shown
+from dmtwisted.lab.crash.wire import ANSWER_PATIENCE, TillConnection, shown
 
 REGISTERS = 4
 TILLS = 8
@@ -41,7 +41,7 @@ class Till:
         self._dice = random.Random(seed)
         self._n = 0
         self._patience = patience
-        self.wire: Callable[[int], Wire] = Wire
+        self.wire: Callable[[int], TillConnection] = TillConnection
         """Makes its connection."""
 
     def move_to(self, port: int) -> None:
@@ -61,7 +61,7 @@ class Till:
         finally:
             wire.close()
 
-    def _sell(self, wire: Wire, tag: str, kopecks: int) -> Sold:
+    def _sell(self, wire: TillConnection, tag: str, kopecks: int) -> Sold:
         amount = kopecks / 100
         row = {"code": "1", "name": "Хліб", "cnt": 1, "price": amount, "taxgrp": 1}
         receipt = {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
@@ -77,7 +77,7 @@ class Till:
         info = answer["info"]
         return Sold(self._register, tag, kopecks, info["docno"], info["doccode"])
 
-    def _pause(self, wire: Wire) -> None:
+    def _pause(self, wire: TillConnection) -> None:
         self.repeats += 1
         wire.move_to(self._port)
         time.sleep(self._dice.uniform(0.002, 0.02))
@@ -89,7 +89,7 @@ class Till:
 def look_up(port: int, sold: Iterable[Sold]) -> Findings:
     """Ask for each tag; its stored answer has to be the one that was given."""
     found = Findings()
-    wire = Wire(port)
+    wire = TillConnection(port)
     try:
         for sale in sold:
             request: dict[str, object] = {"ver": 6, "device": sale.register, "tag": sale.tag, "type": 0}
@@ -117,7 +117,7 @@ def look_up_all(port: int, sold: Sequence[Sold]) -> Findings:
 
 def read_ledger(port: int, dev_id: str) -> list[Entry]:
     """What the simulated tax service took, in its order."""
-    wire = Wire(port)
+    wire = TillConnection(port)
     try:
         return accepted(wire.ask("GET", f"/dm/api/v3/devices/{dev_id}/ledger")["entries"])
     finally:
@@ -128,7 +128,7 @@ def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:
     """The X-report has to count and to add up the answered sales."""
     found = Findings()
     sums = [sale.sum for sale in sold]
-    wire = Wire(port)
+    wire = TillConnection(port)
     try:
         request = {"ver": 6, "device": register, "tag": "", "type": 1, "fiscal": {"task": 10}}
         answer = wire.execute(request, lambda: time.sleep(0.005))

@@ -43,7 +43,7 @@ from typing import Any
 
 from dmtwisted.lab.children import BenchFailed, Child, NotStarted, ended_by_signals, family, free_port, is_writer
 from dmtwisted.lab.crash.books import Entry, Findings, Sold, read_journal
-from dmtwisted.lab.crash.wire import BUSY, NOT_STORED, Wire, shown
+from dmtwisted.lab.crash.wire import BUSY, NOT_STORED, TillConnection, shown
 from tests.crash.desk import Desk
 
 SYNCS, WRITES = "fsync,fdatasync", "pwrite64"
@@ -89,7 +89,7 @@ def plan(seed: int, rounds: int, kinds: Sequence[str] = KINDS) -> list[Round]:
     return [Round(kinds[n % len(kinds)], dice.uniform(0.1, 0.4), dice.uniform(0.3, 1.2)) for n in range(rounds)]
 
 
-class Hearing(Wire):
+class Hearing(TillConnection):
     """A till's connection that counts what it hears."""
 
     def __init__(self, heard: Counter[int], port: int) -> None:
@@ -156,7 +156,7 @@ class BadDisk(Desk):
         time.sleep(turn.lasts)
         if not known:
             return
-        wire = Wire(self._service.port)
+        wire = TillConnection(self._service.port)
         try:
             for _ in range(50):
                 answer = wire.ask(
