@@ -16,8 +16,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from dmtwisted.commands import signer as command
-from dmtwisted.commands.signer import Agent, NotStarted, SignerOptions, signer_in, start, token_in
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.commands.servers import NotStarted
+from dmtwisted.commands.signer import Agent, SignerOptions, signer_in, start, token_in
 from dmtwisted.registers.agent_key import ASK_AGAIN_S, AgentKey
 from dmtwisted.registers.keys import ISigningKey, SigningKey
 from dmtwisted.registers.prro.register import to_agent
@@ -191,7 +192,7 @@ class CommandTests(SynchronousTestCase):
         """It says where it listens, whose key it holds and where the token is; a port that is taken is told."""
         reactor = Ports()
         line = start(self.options("--listen", "3950"), reactor)
-        self.assertIn("Олена Коваль, until 2027-09-21, on http://127.0.0.1:3950, token made in", line)
+        self.assertIn("Олена Коваль, until 2027-09-21, on http://127.0.0.1:3950, token created in", line)
         self.assertEqual(reactor.places, [("127.0.0.1", 3950)])
         reactor.advance(1_790_000_000)
         line = start(self.options("--listen", "0.0.0.0:3950", "--tls", str(self.folder / "tls")), reactor)

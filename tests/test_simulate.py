@@ -32,18 +32,18 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import KYIV
-from dmtwisted.commands.control import Control, FarEnd, NotStarted
-from dmtwisted.commands.far_ends import DOTS_PER_MM, WIRES, customers
+from dmtwisted.commands.control import Control, SimulatedPeer
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.commands.serial_plug import REOPEN, SerialPlug
+from dmtwisted.commands.servers import NotStarted, place
 from dmtwisted.commands.simulate import (
     DeviceOptions,
     Running,
     SimulateOptions,
-    place,
     seconds,
     start,
 )
+from dmtwisted.commands.simulated_devices import DOTS_PER_MM, WIRES, customers
 from dmtwisted.lab.children import HOME, environment
 from protocols.printers.commands import Cut, Drawer, Text
 from protocols.printers.compose import compose
@@ -143,7 +143,7 @@ class Simulation:
         self.reactor = Ports()
         self.reactor.advance(NOON.timestamp())
         self.running: Running = start(options(words, *more), self.reactor)
-        case.addCleanup(self.running.far_end.close)
+        case.addCleanup(self.running.peer.close)
         self.factory, control = self.reactor.factories
         self._treq: Any = StubTreq(control.resource)
 
@@ -272,7 +272,7 @@ class ControlTests(SynchronousTestCase):
         wanted = {"rules": [{"on": "payment", "then": "refuse", "times": 2, "code": "51", "delay_ms": 0}]}
         self.assertEqual(self.simulation.json("PUT", "/scenario", given), wanted)
         self.assertEqual(self.simulation.json("GET", "/scenario"), wanted)
-        rule = self.simulation.running.far_end.scenario.take("payment")
+        rule = self.simulation.running.peer.scenario.take("payment")
         assert rule is not None
         self.assertEqual(rule.code, "51")
         self.assertEqual(self.simulation.json("GET", "/scenario")["rules"][0]["times"], 1)
@@ -335,12 +335,12 @@ class ControlTests(SynchronousTestCase):
 
     def test_fault_of_ours(self) -> None:
         """What fails inside is 500 and logged, and the next request is served."""
-        far_end = self.simulation.running.far_end
+        peer = self.simulation.running.peer
 
         def broken() -> dict[str, Any]:
             raise RuntimeError("out of order")
 
-        treq: Any = StubTreq(Control(replace(far_end, state=broken)))
+        treq: Any = StubTreq(Control(replace(peer, state=broken)))
         answer = self.successResultOf(treq.get("http://control/state"))
         self.assertEqual(answer.code, 500)
         self.assertEqual(json.loads(self.successResultOf(answer.content()))["res"], 1016)
@@ -730,7 +730,7 @@ class StartTests(SynchronousTestCase):
                 path = self.path()
                 path.write_bytes(text)
                 said = self.refusal(kind, "--ledger", str(path))
-                self.assertTrue(said.startswith(f"the ledger {path} cannot be opened: it is no ledger"), said)
+                self.assertTrue(said.startswith(f"the ledger {path} cannot be opened: it is not a ledger"), said)
                 self.assertEqual(path.read_bytes(), text)
             folder = self.path().parent
             self.assertEqual(
@@ -754,7 +754,7 @@ class StartTests(SynchronousTestCase):
             )
             self.assertTrue(pay_privatbank(simulation))
             self.assertEqual(simulation.entries, [("payment", "accepted", 12550)] * count)
-            simulation.running.far_end.close()
+            simulation.running.peer.close()
         [first, second] = [json.loads(line)["number"] for line in path.read_bytes().splitlines()]
         self.assertNotEqual(first, second)
 
@@ -789,9 +789,9 @@ class SerialPlugTests(SynchronousTestCase):
     def setUp(self) -> None:
         """A printer that is plugged in."""
         self.clock, self.socket = Clock(), Socket()
-        far_end: FarEnd = options("printer").far_end(self.clock)
-        self.scenario = far_end.scenario
-        self.plug = SerialPlug(self.clock, self.socket, far_end.factory)
+        peer: SimulatedPeer = options("printer").peer(self.clock)
+        self.scenario = peer.scenario
+        self.plug = SerialPlug(self.clock, self.socket, peer.factory)
         self.successResultOf(self.plug.plug_in())
 
     def test_carries_bytes(self) -> None:
@@ -823,7 +823,7 @@ class SerialPlugTests(SynchronousTestCase):
         """A device that turns its caller away is there again a while later."""
         device = Terminal(self.clock)
         wire = options("terminal --protocol concert-v2")
-        factory = WIRES["concert-v2"].device(device, self.clock, cast(Any, wire))
+        factory = WIRES["concert-v2"].factory(device, self.clock, cast(Any, wire))
         device.scenario.replace({"rules": [{"on": "any", "then": "unreachable"}]})
         self.failureResultOf(SerialPlug(self.clock, self.socket, factory).plug_in(), NoProtocol)
         self.successResultOf(SerialPlug(self.clock, self.socket, factory).plug_in())
@@ -1005,4 +1005,4 @@ class EntriesTests(SynchronousTestCase):
         pay_privatbank(simulation)
         [entry] = simulation.json("GET", "/ledger")["entries"]
         self.assertEqual(list(entry), ["n", "kind", "status", "number", "sum", "ref", "dt"])
-        self.assertEqual(entry, msgspec.to_builtins(next(iter(simulation.running.far_end.entries()))))
+        self.assertEqual(entry, msgspec.to_builtins(next(iter(simulation.running.peer.entries()))))

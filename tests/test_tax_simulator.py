@@ -20,7 +20,7 @@ from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import simulate
-from dmtwisted.commands.control import NotStarted
+from dmtwisted.commands.servers import NotStarted
 from dmtwisted.commands.simulate import SimulateOptions
 from protocols.fiscal import packages
 from protocols.fiscal.client import FiscalServer as Client
@@ -321,7 +321,7 @@ class ServiceTests(ServiceCase):
         self.begin("--ledger", str(ledger))
         self.assertIsInstance(self.hand_in(self.shop.open()), Accepted)
         shop = self.shop
-        self.simulation.running.far_end.close()
+        self.simulation.running.peer.close()
         self.begin("--ledger", str(ledger))
         self.assertEqual(self.register()["next_local_number"], 2)
         self.assertIsInstance(self.hand_in(shop.sale()), Accepted)
@@ -387,7 +387,7 @@ class RecordingTests(ServiceCase):
         self.result(self.client.state(REGISTER))
         self.result(self.client.objects())
         self.assertEqual(self.simulation.json("GET", "/state")["recorded"], 9)
-        self.simulation.running.far_end.close()
+        self.simulation.running.peer.close()
         return self.file.read_bytes().splitlines(keepends=True)
 
     def test_all_as_recorded(self) -> None:
@@ -425,8 +425,8 @@ class RecordingTests(ServiceCase):
         """The command plays a recording and ends: 0 when all went so, else 1 with what went otherwise."""
         lines = self.recorded()
         for content, status, said in (
-            (b"".join(lines), 0, "9 exchanges, 0 went otherwise"),
-            (b"".join(lines).replace(b'"status":200', b'"status":201', 1), 1, "9 exchanges, 1 went otherwise"),
+            (b"".join(lines), 0, "9 exchanges, 0 different"),
+            (b"".join(lines).replace(b'"status":200', b'"status":201', 1), 1, "9 exchanges, 1 different"),
             (b"nothing", 1, "line 1"),
         ):
             self.file.write_bytes(content)
