@@ -466,7 +466,7 @@ class ReplacementTests(HttpsCase):
         self.files[0].unlink()
         self.look(10)
         self.assertEqual(self.connect().subject, "CN=desk")
-        self.assertEqual(log.getvalue().count("is not taken"), 3)
+        self.assertEqual(log.getvalue().count("cannot be used, the old one stays"), 3)
         self.assertIn("cannot be read", self.certificate.status()["error"])
         self.write("new desk")
         self.look()
