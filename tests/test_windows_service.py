@@ -222,7 +222,7 @@ class InstallTests(WindowsCase):
         """Installing over an older version brings it up to date and keeps everything else."""
         self.install()
         self.installed.python_class = "old.Class"
-        self.assertTrue(any("was there" in line for line in self.install()))
+        self.assertTrue(any("existed" in line for line in self.install()))
         self.assertEqual(self.installed.python_class, "dmtwisted.windows.service.DmtwistedService")
 
     def test_python_of_one_user(self) -> None:
@@ -295,10 +295,10 @@ class CommandTests(WindowsCase):
         for words, status, said in (
             (["install", "--manual"], 0, "installed"),
             (["status"], 3, "stopped"),
-            (["start"], 0, "takes requests"),
+            (["start"], 0, "accepts requests"),
             (["status"], 0, "running"),
             (["stop"], 0, "has stopped"),
-            (["remove"], 0, "the data stay"),
+            (["remove"], 0, "its data stays"),
         ):
             self.assertEqual(self.run_it(*words), status, words)
             self.assertIn(said, self.out.getvalue())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,7 +43,7 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
     if platform != "win32":
         print(f"dmtwisted: {ELSEWHERE}", file=sys.stderr)
         return 1
-    from dmtwisted.windows import control
+    from dmtwisted.windows import control  # for Windows only
 
     wanted = options.subOptions
     commands: dict[str, Callable[[], list[str]]] = {
@@ -52,6 +53,7 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
         "stop": control.stop,
     }
     try:
+        import_module("pywintypes")
         if options.subCommand == "status":
             runs, words = control.status()
             print(words)
@@ -59,7 +61,7 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
         for line in commands[str(options.subCommand)]():
             print(line)
     except (control.ControlFailed, ImportError) as error:
-        missing = "pywin32 is missing: pip install pywin32" if isinstance(error, ImportError) else str(error)
-        print(f"dmtwisted: {missing}", file=sys.stderr)
+        why = "pywin32 is missing: pip install pywin32" if isinstance(error, ImportError) else str(error)
+        print(f"dmtwisted: {why}", file=sys.stderr)
         return 1
     return 0
