@@ -152,7 +152,7 @@ class DatabaseTests(_WithFile):
         """Another kind of database is refused without repeating the password in its URL."""
         self.assertEqual(
             self.complaint('[database]\nurl = "mysql://u:sesame@h/d"'),
-            "[database] url: one that begins with sqlite:///, postgresql:// or mssql:// is expected",
+            "[database] url: a URL that begins with sqlite:///, postgresql:// or mssql:// is expected",
         )
 
     def test_no_file_named(self) -> None:
@@ -197,13 +197,13 @@ class ComplaintsTests(_WithFile):
 
     def test_broken(self) -> None:
         """Broken TOML is shown by its line."""
-        self.assertRegex(self.complaint("[server]\nport 3939\n"), r"^is no valid TOML: .*line 2")
-        self.assertRegex(self.complaint("[server]\n[server]\n"), r"^is no valid TOML: .*line 2")
+        self.assertRegex(self.complaint("[server]\nport 3939\n"), r"^is not valid TOML: .*line 2")
+        self.assertRegex(self.complaint("[server]\n[server]\n"), r"^is not valid TOML: .*line 2")
 
     def test_too_much(self) -> None:
         """Absurd nesting and numbers of absurd length are broken TOML as well."""
         for text in ("a = " + "[" * 9999, "a = " + "1" * 9999):
-            self.assertIn("is no valid TOML", self.complaint(text))
+            self.assertIn("is not valid TOML", self.complaint(text))
 
     def test_not_utf8(self) -> None:
         """A file in another encoding is told so."""
@@ -227,8 +227,8 @@ class ComplaintsTests(_WithFile):
 
     def test_outside_of_sections(self) -> None:
         """A key above all sections is shown with the section that it belongs to."""
-        self.assertEqual(self.complaint("port = 1"), "the key port stands in no section; did you mean [server] port?")
-        self.assertEqual(self.complaint("zzz = 1"), "the key zzz stands in no section")
+        self.assertEqual(self.complaint("port = 1"), "the key port is not in a section; did you mean [server] port?")
+        self.assertEqual(self.complaint("zzz = 1"), "the key zzz is not in a section")
 
     def test_no_section(self) -> None:
         """A section's name with a value of its own is refused."""
@@ -296,11 +296,11 @@ class ComplaintsTests(_WithFile):
         """A certificate without its key, and a key without its certificate, are refused."""
         self.assertEqual(
             self.complaint('[tls]\ncertificate = "a"'),
-            "[tls] key: is missing; certificate and key go together",
+            "[tls] key: is missing; certificate and key need each other",
         )
         self.assertEqual(
             self.complaint('[tls]\nkey = "a"'),
-            "[tls] certificate: is missing; certificate and key go together",
+            "[tls] certificate: is missing; certificate and key need each other",
         )
 
 

@@ -590,7 +590,7 @@ class CommandTests(FaultCase):
         self.assertEqual(status, 2)
         self.assertIn("did you mean port?", said)
         file.write_text("[server\n")
-        self.assertIn("is no valid TOML", self.told("--config", str(file), "-l", "en")[1])
+        self.assertIn("is not valid TOML", self.told("--config", str(file), "-l", "en")[1])
 
     def test_running(self) -> None:
         """A running service is asked, and its devices are left to it; when it does not tell that is said."""
