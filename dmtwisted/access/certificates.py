@@ -282,7 +282,7 @@ def _hash_name(one: x509.Certificate) -> str:
 
 def _common_name(name: x509.Name) -> str:
     found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(found[0].value) if found else name.rfc4514_string() or "nobody"
+    return str(found[0].value) if found else name.rfc4514_string() or "unknown"
 
 
 def _day(moment: datetime) -> str:

@@ -14,7 +14,7 @@ TIME_COST, MEMORY_KIB, LANES = 2, 19 * 1024, 1
 LONGEST = 256
 """Characters of a password; a longer one is wrong without a calculation."""
 
-_NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$o/oNG3XWjejKu3REkl22dQ$zrMpILht1FB9dVRDZ44io6rVSR6eREhE2c4MG9nwn+Q"
+_NO_LOGIN = "$argon2id$v=19$m=19456,t=2,p=1$o/oNG3XWjejKu3REkl22dQ$zrMpILht1FB9dVRDZ44io6rVSR6eREhE2c4MG9nwn+Q"
 """A hash to compare with when there is no such login, so that both cases take the same time."""
 
 
@@ -34,7 +34,7 @@ class Passwords:
         if len(password) > LONGEST:
             return False
         async with self._lock:
-            fits = await self._clock.aside(_fits, hash or _NOBODY, _spelled(password))
+            fits = await self._clock.aside(_fits, hash or _NO_LOGIN, _spelled(password))
         return fits and bool(hash)
 
 

@@ -1,4 +1,4 @@
-"""Loads on a server, each made by a process of its own."""
+"""Loads on a server, each made by a child process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PREFIX = "bench-"
 
 
 def load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> Load:
-    """The load of so many connections on ``child``; ``more`` are further words for `dmtwisted.lab.load`.
+    """The load of ``connections`` on ``child``; ``more`` are further arguments of `dmtwisted.lab.load`.
 
-    :raises BenchFailed: when anything was not answered with success.
+    :raises BenchFailed: when a request failed.
     """
     return timed_load_on(child, connections, seconds, salt, *more)[0]
 
@@ -26,7 +26,7 @@ def load_on(child: Child, connections: int, seconds: float, salt: str, *more: st
 def timed_load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> tuple[Load, list[int]]:
     """As `load_on`, with the microseconds of each success.
 
-    :raises BenchFailed: when anything was not answered with success.
+    :raises BenchFailed: when a request failed.
     """
     arguments = ["--port", str(child.port), "--connections", str(connections), "--seconds", str(seconds)]
     arguments += ["--prefix", PREFIX, "--salt", salt, "--times"]
@@ -34,13 +34,13 @@ def timed_load_on(child: Child, connections: int, seconds: float, salt: str, *mo
     spent = found.pop("spent_us")
     load = Load(**found)
     if load.failures or not load.count:
-        words = load.samples[0] if load.samples else "nothing was answered"
+        words = load.samples[0] if load.samples else "no answer"
         raise BenchFailed(f"{load.failures} of {load.count + load.failures} requests failed: {words[-300:]}")
     return load, spent
 
 
 def json_of(command: Sequence[str]) -> Any:
-    """What a child prints as JSON when it ends; it does not outlive us.
+    """The JSON that a child process prints.
 
     :raises BenchFailed: when it fails.
     """

@@ -1,15 +1,14 @@
-"""How fast the service sells, next to the ceilings that bound it: ``dmtwisted bench sales``.
+"""Sales next to their upper limits: ``dmtwisted bench sales``.
 
-Absolute figures say more about a machine, and about its last minute, than about the service. So each round
-runs the service and two peers of `web.plain` after each other under the same load, and the table
-gives shares:
+Absolute figures depend more on the machine, and on its load, than on the service. So each round runs the service and
+two variants of `web.plain` one after the other under the same load, and the table shows the sales in relation
 
-- of the same HTTP resource without the engine: it reads the task, keeps in the store what a sale keeps, answers;
-- of the same HTTP resource without engine and store: it reads the task and answers;
-- of the writer of the store alone (``dmtwisted bench writer``), which talks to nobody.
+- to the same HTTP resource without the engine, which reads the task, stores the data of a sale, and answers;
+- to the same HTTP resource without engine and store, which reads the task and answers;
+- to the writer of the store alone (``dmtwisted bench writer``).
 
-The service is the real one, started as a child with a folder of its own; every connection sells on a training
-register of its own, since a register refuses a second task while it works.
+The service is the real one, a child process with its own folder. Each connection sells on its own training register,
+because a busy register refuses a second task.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from dmtwisted.lab.children import (
 from dmtwisted.lab.load import Load, sale_body
 
 WARM_UP = 0.5
-"""Seconds of load before anything is measured: the first requests pay for imports and caches."""
+"""Seconds of load before the measurements, for imports and caches."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """One measurement of the service and those of its peers right after it."""
+    """One measurement of the service, and those of its peers right after it."""
 
     sales: Load
     without_engine: Load
@@ -51,7 +50,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a number of connections. Medians of the rounds; times in ms, processor in µs."""
+    """One line of the table, for a number of connections: medians of the rounds."""
 
     connections: int
     sales_per_s: float
@@ -90,7 +89,7 @@ def row_of(connections: int, rounds: Sequence[Round], writer_per_s: float) -> Ro
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as people read them; columns that nobody knows are left out."""
+    """The rows as text, without unknown columns."""
     with_cpu = all(row.service_cpu_us is not None for row in rows)
     head = ["connections", "sales/s", "p50 ms", "p99 ms"]
     head += ["service µs/sale", "writer µs/sale"] if with_cpu else []
@@ -108,7 +107,7 @@ def table(rows: Sequence[Row]) -> str:
 def sales_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when a sale is not answered with success.
+    :raises BenchFailed: when a sale fails.
     :raises NotStarted: when a process does not start.
     """
     measured: dict[int, list[Round]] = {number: [] for number in connections}
@@ -140,7 +139,7 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
 
 
 def plain_peer(folder: Path, selling: Child) -> Child:
-    """The same HTTP resource that answers everything with a sale of ``selling``."""
+    """The same HTTP resource, which answers everything with a sale of ``selling``."""
     return _peer(folder, "plain resource", _answer(folder, selling))
 
 
@@ -151,7 +150,7 @@ def _answer(folder: Path, selling: Child) -> Path:
 
 
 def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> Child:
-    """The same HTTP resource without the engine; with a store when it is told what to keep."""
+    """The same HTTP resource without the engine; with a store if sizes are given."""
     port = free_port()
     command = ["web.plain", "--port", str(port), "--answer", str(answer)]
     if kept is not None:
@@ -164,7 +163,7 @@ def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -
     arguments += ["--sizes", ",".join(map(str, astuple(kept)))]
     load = Load(**json_of(["dmtwisted.lab.bench.bench", "writer", *arguments]))
     if not load.count:
-        raise BenchFailed("the writer kept nothing")
+        raise BenchFailed("the writer stored nothing")
     return load.rate
 
 

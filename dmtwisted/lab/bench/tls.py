@@ -1,7 +1,7 @@
-"""What TLS costs: ``dmtwisted bench tls``. The same sales over HTTPS and HTTP, connections kept and made anew.
+"""The cost of TLS: ``dmtwisted bench tls``. The same sales over HTTPS and HTTP, on open and on new connections.
 
-Two services of the same build, one with a certificate (P-256, made here), are loaded by turns. A connection that is
-kept pays for sealing only; a new one for each sale pays for the handshake, of which no part is ever taken up again.
+Two services of the same build, one with a certificate (P-256, created here), are loaded in turn. An open connection
+costs only encryption; a new one for each sale costs a full handshake.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from dmtwisted.lab.children import (
 from dmtwisted.lab.load import Load
 
 WARM_UP = 0.5
-"""Seconds of load before anything is measured."""
+"""Seconds of load before the measurements."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One way, measured over TLS and, right after it, in the clear; µs of the service's processor for a sale."""
+    """One measurement over TLS and, right after it, without; the service's processor time of a sale in µs."""
 
     sealed: Load
     clear: Load
@@ -78,7 +78,7 @@ def row_of(way: str, connections: int, turns: Sequence[Turn]) -> Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as people read them."""
+    """The rows as text."""
     head = ["connections", "", "sales/s", "p50 ms", "p99 ms", "service µs"]
     lines = [[*head, "in the clear/s", "service µs", "of that (min..max)"]]
     for row in rows:
@@ -91,7 +91,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 class SealedChild(Child):
-    """A service over TLS, whose certificate leads to ``authority``."""
+    """A service over TLS, whose certificate is issued by ``authority``."""
 
     def __init__(self, name: str, command: Sequence[str], port: int, log: Path, authority: Path) -> None:
         super().__init__(name, command, port, log)
@@ -102,7 +102,7 @@ class SealedChild(Child):
 
 
 def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
-    """The real service over TLS, with a certificate made for it, and the authority's certificate."""
+    """The real service over TLS with a new certificate, and the authority's certificate."""
     authority = make_authority(time.time())
     own = issue(authority, ["localhost", HOST], time.time())
     trusted, pair, key = (state.parent / f"{state.name}{end}" for end in (".authority.pem", ".pem", ".key"))
@@ -117,13 +117,13 @@ def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
 
 
 WAYS: dict[str, tuple[str, ...]] = {"kept": (), "new for each sale": ("--fresh",)}
-"""How connections are used, and the words for the load."""
+"""How connections are used, with the arguments of the load."""
 
 
 def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when a sale is not answered with success.
+    :raises BenchFailed: when a sale fails.
     :raises NotStarted: when a process does not start.
     """
     states = [folder / "sealed", folder / "clear"]

@@ -1,4 +1,4 @@
-"""What the store alone keeps of sales: ``dmtwisted bench writer``."""
+"""The store alone with the data of sales: ``dmtwisted bench writer``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dmtwisted.store.values import OperationQuery, StoreFailed
 
 
 def writer_alone(config: Config, connections: int, seconds: float, kept: Sizes) -> Load:
-    """What the store alone does with so many sales at once. It takes the reactor, so once in a process.
+    """The load on the store alone. It runs the reactor, so only once in a process.
 
-    :raises BenchFailed: when the store fails, or is not empty: nobody's receipts get sales of ours among them.
+    :raises BenchFailed: when the store fails, or is not empty: its receipts must not be mixed with ours.
     """
     check_database(config)
     seen: list[Load] = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from dmtwisted.lab.children import BenchFailed
 from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, TillTask
-from dmtwisted.lab.crash.shop import BATCH_TERMINAL, NOBODY_TO_ASK, PRINTER, REGISTER, WIRES, Shop
+from dmtwisted.lab.crash.shop import BATCH_TERMINAL, PRINTER, REGISTER, WIRES, WITHOUT_QUERY, Shop
 from dmtwisted.lab.crash.wire import TillConnection, shown
 
 PATIENCE = 180.0
@@ -23,7 +23,7 @@ UNCLEAR, UNCLEAR_HERE = 12.0, 1.0
 """Seconds for which a till queries a payment before it calls a person; on protocols without a query."""
 
 NOT_TAKEN, NO_SUCH_OPERATION, TERMINAL_BUSY, BUSY, NOT_STORED = 5014, 5013, 5022, 1105, 1082
-TELLS_NOTHING = frozenset({TERMINAL_BUSY, BUSY, NOT_STORED})
+SAYS_NOTHING = frozenset({TERMINAL_BUSY, BUSY, NOT_STORED})
 
 Play = Callable[[Shop], None]
 
@@ -260,10 +260,10 @@ def _pay(shop: Shop, asking: TillConnection, terminal: str, kopecks: int) -> tup
         elif answer["res_action"] == 2:
             stored = True
             unclear = unclear or time.monotonic()
-            patience = UNCLEAR_HERE if terminal in NOBODY_TO_ASK else UNCLEAR
+            patience = UNCLEAR_HERE if terminal in WITHOUT_QUERY else UNCLEAR
             if time.monotonic() > unclear + patience:
                 return PERSON, shown(answer)
-        elif res not in TELLS_NOTHING and answer["res_action"] == 3:
+        elif res not in SAYS_NOTHING and answer["res_action"] == 3:
             return REFUSED, shown(answer)
         _pause()
     raise BenchFailed(f"the payment {key} at {terminal} did not end within {PATIENCE:.0f} s: {shown(answer)}")
@@ -365,7 +365,7 @@ SCENES: tuple[Scene, ...] = (
     *(
         Scene(f"answer of {wire} lost", partial(lost_payment, wire=wire), {"payment.asked-after": 1})
         for wire in WIRES
-        if wire not in NOBODY_TO_ASK
+        if wire not in WITHOUT_QUERY
     ),
     *(
         Scene(
@@ -374,12 +374,12 @@ SCENES: tuple[Scene, ...] = (
             {"payment.doubt-stored": 1},
             eyes=frozenset({"payment.doubt-stored"}),
         )
-        for wire in sorted(NOBODY_TO_ASK)
+        for wire in sorted(WITHOUT_QUERY)
     ),
     *(
         Scene(f"request to {wire} lost", partial(untaken_payment, wire=wire), {"payment.never-taken": 1})
         for wire in WIRES
-        if wire not in NOBODY_TO_ASK
+        if wire not in WITHOUT_QUERY
     ),
     Scene("batch", batch, {**STEPS, "batch.never-paid": 1}, {"batch.never-paid": "batch.intent-stored"}),
     Scene("batch declined", batch_declined, {"batch.declined": 1}),

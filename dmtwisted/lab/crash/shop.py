@@ -70,7 +70,7 @@ WIRES: Mapping[str, Mapping[str, object]] = {
 }
 """The protocols of terminals, with settings besides host and port."""
 
-NOBODY_TO_ASK = frozenset({"caisse-ap", "concert-v2"})
+WITHOUT_QUERY = frozenset({"caisse-ap", "concert-v2"})
 """Protocols without a query for a lost operation: a person has to look at the slip."""
 
 BATCH_TERMINAL = "privatbank-json"
@@ -385,7 +385,7 @@ class Shop:
         for task in self.tasks:
             looked += task.paper == PERSON
             if task.heard == PERSON:
-                if task.terminal in NOBODY_TO_ASK:
+                if task.terminal in WITHOUT_QUERY:
                     looked += 1
                 else:
                     by_hand.append(f"by hand: {task.terminal}, {task.kopecks}: {task.why}")
