@@ -16,9 +16,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from dmtwisted.commands import signer as command
-from dmtwisted.devices.driver import BadSettings
 from dmtwisted.commands.servers import NotStarted
 from dmtwisted.commands.signer import Agent, SignerOptions, signer_in, start, token_in
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.registers.agent_key import ASK_AGAIN_S, AgentKey
 from dmtwisted.registers.keys import ISigningKey, SigningKey
 from dmtwisted.registers.prro.register import to_agent
