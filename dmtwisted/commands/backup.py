@@ -11,7 +11,7 @@ from typing import ClassVar
 from twisted.python import usage
 
 from dmtwisted.commands.progress import ProgressBar
-from dmtwisted.commands.shared import PLACE, FileOptions, configuration, moment, stamp, status_of
+from dmtwisted.commands.shared import PLACE, CommandOptions, FileOptions, configuration, moment, stamp, status_of
 from dmtwisted.config import BACKUPS, Config
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.backing_up import make_backup
@@ -21,10 +21,10 @@ from dmtwisted.store.opening import open_rows
 from dmtwisted.store.rows import CarryError
 
 
-class BackupOptions(usage.Options):
+class BackupOptions(CommandOptions):
     """``dmtwisted backup``"""
 
-    synopsis = "Usage: dmtwisted backup [--to FILE] [options]"
+    synopsis = "[--to FILE] [options]"
     longdesc = (
         "Back up the database, keys and certificates while the service runs, and verify the backup. Anyone who has "
         "the file can sign as the shop: protect it like the keys."
@@ -43,7 +43,7 @@ class BackupOptions(usage.Options):
 class RestoreOptions(FileOptions):
     """``dmtwisted restore``"""
 
-    synopsis = "Usage: dmtwisted restore FILE [--yes] [options]"
+    synopsis = "FILE [--yes] [options]"
     longdesc = (
         "Verify a backup and replace the current data with it. The service must be stopped. The replaced data is "
         "kept beside it. A PostgreSQL database must be empty."

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from twisted.logger import globalLogBeginner
 from twisted.python import usage
 
-from dmtwisted.commands.shared import configuration
+from dmtwisted.commands.shared import CommandOptions, configuration
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, key_of, save
 from dmtwisted.conformance.suite import MODULES, NoStand, Report, checks_of, report, stands_at, stands_of
 from dmtwisted.devices.driver import Driver
@@ -19,10 +19,10 @@ from dmtwisted.devices.drivers import find_drivers
 KINDS = tuple(MODULES)
 
 
-class ConformOptions(usage.Options):
+class ConformOptions(CommandOptions):
     """``dmtwisted conform``"""
 
-    synopsis = "Usage: dmtwisted conform [--kind KIND] [--driver NAME | --stand MODULE:NAME] [options]"
+    synopsis = "[--kind KIND] [--driver NAME | --stand MODULE:NAME] [options]"
     longdesc = (
         "Run the conformance suite on one driver or on all. Exit status 1 when a driver is below the wanted level. "
         "Nothing leaves the machine: the devices are simulators in this process."

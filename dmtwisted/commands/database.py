@@ -16,7 +16,16 @@ from typing import Any, ClassVar
 from twisted.python import usage
 
 from dmtwisted.commands.progress import ProgressBar
-from dmtwisted.commands.shared import PLACE, Group, configuration, moment, stamp, status_of
+from dmtwisted.commands.shared import (
+    PLACE,
+    CommandOptions,
+    Group,
+    configuration,
+    moment,
+    options_class,
+    stamp,
+    status_of,
+)
 from dmtwisted.config import SQLITE
 from dmtwisted.store.carry import checking, moving
 from dmtwisted.store.carry.looking import expect_nothing_pending, fitness, look
@@ -32,41 +41,23 @@ PATIENCE = 2.0
 """Seconds to wait for a process that is about to close the database."""
 
 
-class StatusOptions(usage.Options):
-    """``dmtwisted db status``"""
-
-    synopsis = "Usage: dmtwisted db status [options]"
-    longdesc = "Show what the database contains. The service may be running."
-    optParameters: ClassVar = [*PLACE]
-    optFlags: ClassVar = [["json", None, "Print JSON."]]
-
-
-class UpgradeOptions(usage.Options):
-    """``dmtwisted db upgrade``"""
-
-    synopsis = "Usage: dmtwisted db upgrade [options]"
-    longdesc = (
-        "Upgrade the database to the schema of this version, as the service does when it starts. A SQLite file is "
-        "copied first."
-    )
-    optParameters: ClassVar = [*PLACE]
+StatusOptions = options_class(
+    "Show what the database contains. The service may be running.", flags=[["json", None, "Print JSON."]]
+)
+UpgradeOptions = options_class(
+    "Upgrade the database to the schema of this version, as the service does when it starts. A SQLite file is copied "
+    "first.",
+)
+CheckOptions = options_class(
+    "Read every row and verify the file, its indexes, references and seals. Exit status 1 when something is wrong. "
+    "The service may be running.",
+)
 
 
-class CheckOptions(usage.Options):
-    """``dmtwisted db check``"""
-
-    synopsis = "Usage: dmtwisted db check [options]"
-    longdesc = (
-        "Read every row and verify the file, its indexes, references and seals. Exit status 1 when something is "
-        "wrong. The service may be running."
-    )
-    optParameters: ClassVar = [*PLACE]
-
-
-class MoveOptions(usage.Options):
+class MoveOptions(CommandOptions):
     """``dmtwisted db move``"""
 
-    synopsis = "Usage: dmtwisted db move --to URL [options]"
+    synopsis = "--to URL [options]"
     longdesc = (
         "Copy every row into the empty database at URL, of the same kind or another. The service must be stopped. "
         "After an interruption the same command continues. The source does not change."
@@ -91,7 +82,6 @@ class MoveOptions(usage.Options):
 class DatabaseOptions(Group):
     """``dmtwisted db``"""
 
-    synopsis = "Usage: dmtwisted db status|upgrade|check|move [options]"
     subCommands: ClassVar[list[Any]] = [
         ["status", None, StatusOptions, "Show what the database contains."],
         ["upgrade", None, UpgradeOptions, "Upgrade it to the schema of this version."],

@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.python import usage
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.commands.shared import PLACE, PORT, configuration
+from dmtwisted.commands.shared import PLACE, PORT, CommandOptions, configuration
 from dmtwisted.config import Config, ConfigError
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import Surroundings
@@ -41,10 +41,9 @@ SIGNS = {Level.GOOD: "  ok ", Level.WARN: "  !  ", Level.BAD: " BAD "}
 LANGUAGES = ("uk", "en")
 
 
-class DoctorOptions(usage.Options):
+class DoctorOptions(CommandOptions):
     """``dmtwisted doctor``"""
 
-    synopsis = "Usage: dmtwisted doctor [options]"
     longdesc = (
         "Check the configuration, port, files, disk, clock, certificate, database, keys, tax service and every "
         "device, and say what to do. Exit status 0: all is well; 1: something needs attention; 2: something does "

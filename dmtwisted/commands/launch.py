@@ -23,6 +23,8 @@ with suppress(ImportError):  # not on Windows
 class LaunchOptions(usage.Options):
     """What to serve, and where."""
 
+    synopsis = "[options]"
+    longdesc = "Run the service until it is stopped."
     optParameters: ClassVar = [
         ["config", "c", None, "The configuration file (TOML); by default every key has its default."],
         ["state", None, None, "The folder of database and files; overrides the configuration file."],

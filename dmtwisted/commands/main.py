@@ -43,9 +43,9 @@ def _options(module: str, name: str) -> Callable[[], usage.Options]:
 
 
 class MainOptions(usage.Options):
-    """One plain HTTP interface to fiscal registers, receipt printers and bank terminals."""
+    """``dmtwisted``"""
 
-    synopsis = "Usage: dmtwisted COMMAND [options]"
+    longdesc = "One plain HTTP interface to fiscal registers, receipt printers and bank terminals."
     subCommands: ClassVar = [
         [name, None, _options(module, options), text] for name, (module, options, text) in COMMANDS.items()
     ]
@@ -54,6 +54,10 @@ class MainOptions(usage.Options):
         """Print the version."""
         print(f"dmtwisted {__version__}")
         sys.exit(0)
+
+    def getSynopsis(self) -> str:
+        """The beginning of every usage line."""
+        return "Usage: dmtwisted" if self.subCommand else "Usage: dmtwisted COMMAND [options]"
 
     def postOptions(self) -> None:
         """Require a command."""
@@ -67,7 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         options.parseOptions(list(sys.argv[1:] if arguments is None else arguments))
     except usage.UsageError as error:
-        print(f"{options}\ndmtwisted: {error}", file=sys.stderr)
+        wrong: usage.Options = options
+        while hasattr(wrong, "subOptions"):
+            wrong = wrong.subOptions
+        print(f"{wrong}\ndmtwisted: {error}", file=sys.stderr)
         sys.exit(1)
     module, _, _ = COMMANDS[options.subCommand or ""]
     sys.exit(import_module(module).run(options.subOptions))

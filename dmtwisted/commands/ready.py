@@ -6,9 +6,7 @@ import sys
 from http.client import HTTPException
 from typing import ClassVar
 
-from twisted.python import usage
-
-from dmtwisted.commands.shared import PLACE, PORT, configuration
+from dmtwisted.commands.shared import PLACE, PORT, CommandOptions, configuration
 from dmtwisted.config import ConfigError
 from dmtwisted.doctor.port import Service
 
@@ -16,10 +14,9 @@ PATIENCE = 4.0
 """Seconds to wait for the answer; supervisors usually wait five."""
 
 
-class ReadyOptions(usage.Options):
+class ReadyOptions(CommandOptions):
     """``dmtwisted ready``"""
 
-    synopsis = "Usage: dmtwisted ready [options]"
     longdesc = (
         "Check whether the service on this machine accepts tasks. Exit status 0 when it does, else 1 and the reason."
     )

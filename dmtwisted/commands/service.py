@@ -8,14 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from twisted.python import usage
-
-from dmtwisted.commands.shared import Group
+from dmtwisted.commands.shared import CommandOptions, Group
 
 ELSEWHERE = "this command is for Windows; on Linux systemd runs the service (docs/operating.md)"
 
 
-class InstallOptions(usage.Options):
+class InstallOptions(CommandOptions):
     """``dmtwisted service install``"""
 
     longdesc = "Install or update the Windows service. Requires an administrator."
@@ -28,13 +26,12 @@ class InstallOptions(usage.Options):
 class ServiceOptions(Group):
     """``dmtwisted service``"""
 
-    synopsis = "Usage: dmtwisted service install|remove|start|stop|status"
     subCommands: ClassVar[list[Any]] = [
         ["install", None, InstallOptions, "Install or update the service."],
-        ["remove", None, usage.Options, "Stop and remove the service; its data stays."],
-        ["start", None, usage.Options, "Start the service and wait until it accepts requests."],
-        ["stop", None, usage.Options, "Stop the service and wait until it has ended."],
-        ["status", None, usage.Options, "Show the state of the service; exit status 3 when it does not run."],
+        ["remove", None, CommandOptions, "Stop and remove the service; its data stays."],
+        ["start", None, CommandOptions, "Start the service and wait until it accepts requests."],
+        ["stop", None, CommandOptions, "Stop the service and wait until it has ended."],
+        ["status", None, CommandOptions, "Show the state of the service; exit status 3 when it does not run."],
     ]
 
 

@@ -21,10 +21,24 @@ PLACE: list[list[object]] = [
 PORT = ["port", None, None, "The TCP port of the service; overrides the configuration file.", int]
 
 
-class Group(usage.Options):
+class CommandOptions(usage.Options):
+    """Options of a command; ``synopsis`` is what follows its name in the line "Usage:"."""
+
+    synopsis = "[options]"
+    longdesc = ""
+
+
+class Group(CommandOptions):
     """A command that consists of sub-commands."""
 
     subCommands: ClassVar[list[Any]]
+
+    def getSynopsis(self) -> str:
+        """The name of this command, and of its sub-commands if none is given."""
+        above = "Usage: dmtwisted"
+        if self.parent is not None:
+            above = f"{self.parent.getSynopsis()} {self.parent.subCommand}"
+        return above if self.subCommand else f"{above} {'|'.join(str(each[0]) for each in self.subCommands)}"
 
     def postOptions(self) -> None:
         """Require a sub-command."""
@@ -33,8 +47,29 @@ class Group(usage.Options):
             raise usage.UsageError(f"a command is expected: {known}")
 
 
-class FileOptions(usage.Options):
+def options_class(
+    longdesc: str, parameters: Sequence[list[Any]] = PLACE, flags: Sequence[list[Any]] = ()
+) -> type[CommandOptions]:
+    """The options of a command that has nothing else of its own."""
+    members = {"longdesc": longdesc, "optParameters": list(parameters), "optFlags": list(flags)}
+    return type("PlainOptions", (CommandOptions,), members)
+
+
+def positive(text: str) -> float:
+    """A positive number.
+
+    :raises ValueError: when it is something else.
+    """
+    value = float(text)
+    if not value > 0:
+        raise ValueError(f"{text} is not positive")
+    return value
+
+
+class FileOptions(CommandOptions):
     """Options of a command that takes one file, before or after its options."""
+
+    synopsis = "FILE [options]"
 
     def parseOptions(self, options: Sequence[str] | None = None) -> None:
         """Accept the file before the options too."""

@@ -27,6 +27,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from dmtwisted.access.local_tls import local_context
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
+from dmtwisted.commands.shared import CommandOptions
 from dmtwisted.secrets import write_private
 from protocols.fiscal import signing_agent
 from protocols.fiscal.crypto.certificates import Certificate, read_certificates
@@ -43,10 +44,10 @@ Aside = Callable[..., "Deferred[bytes]"]
 """Runs a function in a thread."""
 
 
-class SignerOptions(usage.Options):
+class SignerOptions(CommandOptions):
     """``dmtwisted signer``"""
 
-    synopsis = "Usage: dmtwisted signer --key FILE [options]"
+    synopsis = "--key FILE [options]"
     longdesc = (
         "Sign for registers of the driver prro, on this machine or another, with a key that stays in this process."
         f" The key's password is asked for, or taken from --password-file or the environment ({PASSWORD})."

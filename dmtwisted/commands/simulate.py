@@ -24,7 +24,7 @@ from twisted.python.failure import Failure
 from dmtwisted.commands.control import Control, SimulatedPeer
 from dmtwisted.commands.serial_plug import SerialPlug
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
-from dmtwisted.commands.shared import Group
+from dmtwisted.commands.shared import CommandOptions, Group
 from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, printer, terminal
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
@@ -64,7 +64,7 @@ def _one_of(known: Collection[str], option: str, given: str | None) -> None:
         raise usage.UsageError(f"--{option}: one of {', '.join(known)} is expected{instead}")
 
 
-class DeviceOptions(usage.Options):
+class DeviceOptions(CommandOptions):
     """Options of all simulators."""
 
     optParameters: ClassVar[list[Any]] = [
@@ -116,7 +116,6 @@ class SerialOptions(DeviceOptions):
 class PrinterOptions(SerialOptions):
     """``dmtwisted simulate printer``"""
 
-    synopsis = "Usage: dmtwisted simulate printer [options]"
     longdesc = (
         f"Simulate an ESC/POS or Star receipt printer by its profile: {', '.join(PROFILES)}. Nothing is random."
     )
@@ -139,7 +138,6 @@ class PrinterOptions(SerialOptions):
 class IppOptions(DeviceOptions):
     """``dmtwisted simulate ipp``"""
 
-    synopsis = "Usage: dmtwisted simulate ipp [options]"
     longdesc = "Simulate a print service with one queue, like CUPS over IPP. Nothing is random."
     optParameters: ClassVar[list[Any]] = [
         ["queue", "q", "receipts", "The name of the queue: ipp://HOST:PORT/printers/NAME."],
@@ -167,7 +165,7 @@ def _shared_key(value: str) -> tuple[str, str, int]:
 class TerminalOptions(SerialOptions):
     """``dmtwisted simulate terminal``"""
 
-    synopsis = "Usage: dmtwisted simulate terminal --protocol NAME [options]"
+    synopsis = "--protocol NAME [options]"
     optParameters: ClassVar[list[Any]] = [
         ["protocol", "p", None, "The protocol, see below."],
         ["duration", "d", 1.5, "Seconds per operation, the customer included.", seconds],
@@ -216,7 +214,6 @@ class TerminalOptions(SerialOptions):
 class TaxServiceOptions(DeviceOptions):
     """``dmtwisted simulate tax-service``"""
 
-    synopsis = "Usage: dmtwisted simulate tax-service [options]"
     longdesc = (
         "Simulate the tax service's fiscal server (protocol A) with signed tickets. Its keys and one for a cashier"
         " are created in a folder at the first start, by the seed if given. Documents are stored beside the ledger."
@@ -257,10 +254,9 @@ class TaxServiceOptions(DeviceOptions):
         return peer
 
 
-class TaxKeyOptions(usage.Options):
+class TaxKeyOptions(CommandOptions):
     """``dmtwisted simulate tax-key``"""
 
-    synopsis = "Usage: dmtwisted simulate tax-key [options]"
     longdesc = "Create another cashier's key for the simulated tax service. No other service accepts it."
     optParameters: ClassVar[list[Any]] = [
         ["keys", "k", Path("tax-service"), "The folder of the simulator's keys; created when absent.", Path],
@@ -297,7 +293,6 @@ def _tax_number(text: str) -> None:
 class SimulateOptions(Group):
     """``dmtwisted simulate``"""
 
-    synopsis = "Usage: dmtwisted simulate printer|ipp|terminal|tax-service|tax-key [options]"
     subCommands: ClassVar[list[Any]] = [
         ["printer", None, PrinterOptions, "Simulate a receipt printer."],
         ["ipp", None, IppOptions, "Simulate a print service with a queue, like CUPS."],

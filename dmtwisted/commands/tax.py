@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 from twisted.python import usage
 
-from dmtwisted.commands.shared import Group
+from dmtwisted.commands.shared import CommandOptions, Group
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import commands, verdicts
 from protocols.fiscal.client import SERVER, Exchange
@@ -34,10 +34,10 @@ from protocols.fiscal.trusted import built_in, entries
 from protocols.fiscal.verdicts import Answered, Nothing, Refused
 
 
-class CertificatesOptions(usage.Options):
+class CertificatesOptions(CommandOptions):
     """``dmtwisted tax certificates``"""
 
-    synopsis = "Usage: dmtwisted tax certificates [--file FILE | --register N --receipt NUMBER [--save FILE]]"
+    synopsis = "[--file FILE | --register N --receipt NUMBER [--save FILE]]"
     longdesc = (
         "Show the trusted certificates in the package. With --file: the certificates of a file. With --register and"
         " --receipt: the certificate with which the fiscal server signs that receipt."
@@ -62,7 +62,6 @@ class CertificatesOptions(usage.Options):
 class TaxOptions(Group):
     """``dmtwisted tax``"""
 
-    synopsis = "Usage: dmtwisted tax certificates [options]"
     subCommands: ClassVar[list[Any]] = [
         ["certificates", None, CertificatesOptions, "Show trusted certificates."],
     ]

@@ -14,14 +14,21 @@ from twisted.python import usage
 from dmtwisted.access.authority import TRUST, authority_file
 from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
 from dmtwisted.access.tls_install import certify, install_at, remove_from
-from dmtwisted.commands.shared import PLACE, FileOptions, Group, configuration, status_of
+from dmtwisted.commands.shared import (
+    PLACE,
+    CommandOptions,
+    FileOptions,
+    Group,
+    configuration,
+    options_class,
+    status_of,
+)
 from dmtwisted.config import Config, ConfigError
 
 
 class InstallOptions(FileOptions):
     """``dmtwisted tls install``"""
 
-    synopsis = "Usage: dmtwisted tls install FILE [options]"
     longdesc = "Install a certificate: PKCS#12 (.pfx, .p12), or PEM with the key in FILE or in the file --key."
     optParameters: ClassVar = [
         *PLACE,
@@ -30,18 +37,13 @@ class InstallOptions(FileOptions):
     ]
 
 
-class StatusOptions(usage.Options):
-    """``dmtwisted tls status``"""
-
-    synopsis = "Usage: dmtwisted tls status [options]"
-    longdesc = "Show the installed certificate. Exit status 1 when the service cannot start with it."
-    optParameters: ClassVar = [*PLACE]
+StatusOptions = options_class("Show the installed certificate. Exit status 1 when the service cannot start with it.")
+RemoveOptions = options_class("Remove the installed certificate. From its next start the service uses HTTP.")
 
 
-class AuthorityOptions(usage.Options):
+class AuthorityOptions(CommandOptions):
     """``dmtwisted tls authority``"""
 
-    synopsis = "Usage: dmtwisted tls authority [options]"
     longdesc = "Create a local authority and a certificate for this machine; when run again, renew the certificate."
     optParameters: ClassVar = [*PLACE]
 
@@ -54,18 +56,9 @@ class AuthorityOptions(usage.Options):
         self["names"].append(name)
 
 
-class RemoveOptions(usage.Options):
-    """``dmtwisted tls remove``"""
-
-    synopsis = "Usage: dmtwisted tls remove [options]"
-    longdesc = "Remove the installed certificate. From its next start the service uses HTTP."
-    optParameters: ClassVar = [*PLACE]
-
-
 class TlsOptions(Group):
     """``dmtwisted tls``"""
 
-    synopsis = "Usage: dmtwisted tls install|status|authority|remove [options]"
     subCommands: ClassVar[list[Any]] = [
         ["install", None, InstallOptions, "Install a certificate."],
         ["status", None, StatusOptions, "Show the certificate."],

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from twisted.python import usage
-
-from dmtwisted.commands.shared import Group
+from dmtwisted.commands.shared import Group, options_class, positive
 from dmtwisted.lab.bench.keeping import USUAL_SIZES, sizes
 
 
@@ -21,19 +19,12 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise ValueError(f"{text} is not positive")
-    return value
-
-
 def _count(text: str) -> int:
     return numbers(text)[0]
 
 
 def _rate(text: str) -> float:
-    return 0.0 if float(text) == 0 else _positive(text)
+    return 0.0 if float(text) == 0 else positive(text)
 
 
 def _connections(*default: int) -> list[Any]:
@@ -41,7 +32,7 @@ def _connections(*default: int) -> list[Any]:
 
 
 _ROUNDS = ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count]
-_SECONDS = ["seconds", "s", 5.0, "How long each measurement takes.", _positive]
+_SECONDS = ["seconds", "s", 5.0, "How long each measurement takes.", positive]
 _STATE = ["state", "d", None, "Create the temporary folder in this one: the disk to measure."]
 _DATABASE = ["database", None, "", "The URL of an empty PostgreSQL database to measure instead of a SQLite file."]
 _DEVICES = ["devices", "n", 50, "Number of devices.", _count]
@@ -123,7 +114,7 @@ PARTS = {
         [
             _DEVICES,
             ["sales", None, 4, "Sales on each register beforehand.", _count],
-            ["seconds", "s", 20.0, "How long the processor is watched.", _positive],
+            ["seconds", "s", 20.0, "How long the processor is watched.", positive],
             _STATE,
         ],
     ),
@@ -139,7 +130,7 @@ PARTS = {
         "Measure the store alone with the data of concurrent sales. Prints JSON.",
         [
             ["connections", "c", 8, "Number of concurrent sales.", _count],
-            ["seconds", "s", 5.0, "How long the measurement takes.", _positive],
+            ["seconds", "s", 5.0, "How long the measurement takes.", positive],
             ["sizes", None, USUAL_SIZES, "Bytes of document, sent document, answer and register state.", sizes],
             ["database", None, None, "The URL of an empty PostgreSQL database to measure instead of a SQLite file."],
             _STATE,
@@ -161,7 +152,7 @@ PARTS = {
         "Measure a sale on several registers at the same moment, at a slow simulated tax service.",
         [
             ["registers", "n", 2, "Number of registers that sell at the same moment.", _count],
-            ["delay", None, 1.0, "Seconds that the tax service takes for each answer.", _positive],
+            ["delay", None, 1.0, "Seconds that the tax service takes for each answer.", positive],
             ["rounds", "r", 10, "How often it is measured.", _count],
             _STATE,
         ],
@@ -183,20 +174,10 @@ PARTS = {
 }
 
 
-def _options(name: str, part: Part) -> type[usage.Options]:
-    members = {
-        "synopsis": f"Usage: dmtwisted bench {name} [options]",
-        "longdesc": part.full,
-        "optParameters": part.parameters,
-        "optFlags": part.flags,
-    }
-    return type("PartOptions", (usage.Options,), members)
-
-
 class BenchOptions(Group):
     """``dmtwisted bench``"""
 
-    synopsis = "Usage: dmtwisted bench PART [options]"
     subCommands: ClassVar[list[Any]] = [
-        [name, None, _options(name, part), part.short] for name, part in PARTS.items()
+        [name, None, options_class(part.full, part.parameters, part.flags), part.short]
+        for name, part in PARTS.items()
     ]

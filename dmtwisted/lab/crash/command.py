@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from twisted.python import usage
 
+from dmtwisted.commands.shared import CommandOptions
 from dmtwisted.crash_points import POINTS
 from dmtwisted.lab.children import ended_by_signals
 from dmtwisted.lab.crash.crew import Crew, parts
@@ -49,10 +50,9 @@ def _file(text: str) -> Path:
     return _folder(str(Path(text).parent)) / Path(text).name
 
 
-class CrashlabOptions(usage.Options):
+class CrashlabOptions(CommandOptions):
     """``dmtwisted crashlab``"""
 
-    synopsis = "Usage: dmtwisted crashlab [options]"
     longdesc = (
         "Run the service with simulated devices, each in its own process. Kill it at each named point and at random "
         "under load, and repeat tasks as a correct till does. Then compare the answers to tills, the journal, the "

@@ -14,8 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any, ClassVar
 
-from twisted.python import usage
-
+from dmtwisted.commands.shared import CommandOptions, positive
 from dmtwisted.lab.children import (
     HOST,
     BenchFailed,
@@ -39,33 +38,25 @@ STOPPED = 130
 """The exit status of a soak that was ended early."""
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise ValueError(f"{text} is not positive")
-    return value
-
-
 def _count(text: str) -> int:
     return max(1, int(text))
 
 
-class SoakOptions(usage.Options):
+class SoakOptions(CommandOptions):
     """``dmtwisted soak``"""
 
-    synopsis = "Usage: dmtwisted soak [options]"
     longdesc = (
         "Run the service in training mode with a simulated terminal and printer under a constant rate of sales, "
         "look-ups, repeats, reports, shifts, payments, print jobs and pages. Report whether memory grows, "
         "descriptors leak or times drift. Exit status 1 when something is wrong. Ctrl-C ends it with a report."
     )
     optParameters: ClassVar = [
-        ["minutes", "m", 30.0, "Duration in minutes.", _positive],
-        ["rate", "r", 100.0, "Sales per second.", _positive],
+        ["minutes", "m", 30.0, "Duration in minutes.", positive],
+        ["rate", "r", 100.0, "Sales per second.", positive],
         ["registers", "n", 16, "Number of registers.", _count],
-        ["settle", None, 5.0, "Minutes at the beginning that do not count, while caches fill.", _positive],
-        ["shift", None, 10.0, "Minutes of a shift; a register refuses sales after 24 hours.", _positive],
-        ["every", None, 5.0, "Seconds between two measurements of the processes.", _positive],
+        ["settle", None, 5.0, "Minutes at the beginning that do not count, while caches fill.", positive],
+        ["shift", None, 10.0, "Minutes of a shift; a register refuses sales after 24 hours.", positive],
+        ["every", None, 5.0, "Seconds between two measurements of the processes.", positive],
         ["json", "j", None, "Write all measurements to this file.", Path],
         ["state", "d", None, "Create the temporary folder in this one: the disk to use."],
     ]
