@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from dmtwisted.lab.children import filesystem
+from dmtwisted.lab.load import Load
 
 Figures = tuple[object, str]
 """The result of a part: for JSON, and as text."""
@@ -26,6 +27,12 @@ class Share:
 def share(ratios: Sequence[float]) -> Share:
     """The share over the ``ratios`` of several rounds."""
     return Share(median(ratios), min(ratios), max(ratios))
+
+
+def medians(loads: Sequence[Load]) -> tuple[float, float, float]:
+    """The median rate, p50 and p99 of several loads."""
+    rates, p50s, p99s = zip(*((load.rate, load.p50_ms, load.p99_ms) for load in loads), strict=True)
+    return median(rates), median(p50s), median(p99s)
 
 
 def spread(share: Share) -> str:

@@ -8,11 +8,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from dmtwisted.lab.children import BenchFailed, Child, environment
+from dmtwisted.lab.children import BenchFailed, Child, cpu_of, environment, per_sale
 from dmtwisted.lab.load import Load
+
+WARM_UP = 0.5
+"""Seconds of load before the measurements, for imports and caches."""
 
 PREFIX = "bench-"
 """The registers are called ``bench-0``, ``bench-1`` ..."""
+
+Costs = tuple[float, float] | None
+"""Microseconds of service and writer; `None` when unknown."""
 
 
 def load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> Load:
@@ -37,6 +43,13 @@ def timed_load_on(child: Child, connections: int, seconds: float, salt: str, *mo
         words = load.samples[0] if load.samples else "no answer"
         raise BenchFailed(f"{load.failures} of {load.count + load.failures} requests failed: {words[-300:]}")
     return load, spent
+
+
+def measured(child: Child, connections: int, seconds: float, salt: str, *more: str) -> tuple[Load, Costs]:
+    """As `load_on`, with the processor time of service and writer in µs for each success."""
+    before = cpu_of(child.pid)
+    load = load_on(child, connections, seconds, salt, *more)
+    return load, per_sale(before, cpu_of(child.pid), load.count)
 
 
 def json_of(command: Sequence[str]) -> Any:

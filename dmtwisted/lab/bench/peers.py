@@ -15,13 +15,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
-from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
+from dmtwisted.lab.bench.loads import PREFIX, load_on, measured
 from dmtwisted.lab.children import (
     HOME,
     BenchFailed,
     Child,
-    cpu_of,
     execute,
     free_port,
     make_register,
@@ -81,9 +80,7 @@ def rows_of(connections: int, rounds: Sequence[Round]) -> list[Row]:
             Row(
                 connections,
                 name,
-                median(turn.load.rate for turn in turns),
-                median(turn.load.p50_ms for turn in turns),
-                median(turn.load.p99_ms for turn in turns),
+                *medians([turn.load for turn in turns]),
                 median(known) if known else None,
                 None if name == OURS else share(ratios),
             )
@@ -123,7 +120,7 @@ def peers_report(folder: Path, connections: Sequence[int], seconds: float, round
     most = max(connections)
     state = folder / "state"
     state.mkdir()
-    measured: dict[int, list[Round]] = {number: [] for number in connections}
+    rounds_of: dict[int, list[Round]] = {number: [] for number in connections}
     with ExitStack() as running:
         children = {OURS: running.enter_context(service(state, free_port()))}
         for n in range(most):
@@ -138,18 +135,14 @@ def peers_report(folder: Path, connections: Sequence[int], seconds: float, round
         for turn in range(rounds):
             for number in connections:
                 salt = f"{number}-{turn}"
-                measured[number].append([_measured(name, children[name], number, seconds, salt) for name in order])
+                rounds_of[number].append([_measured(name, children[name], number, seconds, salt) for name in order])
             order = order[1:] + order[:1]
-    return [row for number in sorted(set(connections)) for row in rows_of(number, measured[number])]
+    return [row for number in sorted(set(connections)) for row in rows_of(number, rounds_of[number])]
 
 
 def _measured(name: str, child: Child, connections: int, seconds: float, salt: str) -> Turn:
-    before = cpu_of(child.pid)
-    load = load_on(child, connections, seconds, salt)
-    after = cpu_of(child.pid)
-    if before is None or after is None:
-        return Turn(name, load, None)
-    return Turn(name, load, (after.service + after.writer - before.service - before.writer) * 1e6 / load.count)
+    load, cpu = measured(child, connections, seconds, salt)
+    return Turn(name, load, None if cpu is None else sum(cpu))
 
 
 def _peer(folder: Path, name: str, words: Sequence[str], registers: int) -> Child:

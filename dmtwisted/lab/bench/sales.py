@@ -19,23 +19,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
 from dmtwisted.lab.bench.keeping import Sizes, sizes_kept
-from dmtwisted.lab.bench.loads import PREFIX, json_of, load_on
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, json_of, load_on, measured
 from dmtwisted.lab.children import (
     BenchFailed,
     Child,
-    cpu_of,
     execute,
     free_port,
     make_register,
-    per_sale,
     service,
 )
 from dmtwisted.lab.load import Load, sale_body
-
-WARM_UP = 0.5
-"""Seconds of load before the measurements, for imports and caches."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +64,13 @@ class Row:
 
 def row_of(connections: int, rounds: Sequence[Round], writer_per_s: float) -> Row:
     """The figures of ``rounds`` with so many ``connections``."""
-    rate = median(one.sales.rate for one in rounds)
+    rate, p50_ms, p99_ms = medians([one.sales for one in rounds])
     known = [one.cpu_us for one in rounds if one.cpu_us is not None]
     return Row(
         connections=connections,
         sales_per_s=rate,
-        p50_ms=median(one.sales.p50_ms for one in rounds),
-        p99_ms=median(one.sales.p99_ms for one in rounds),
+        p50_ms=p50_ms,
+        p99_ms=p99_ms,
         service_cpu_us=median(cpu[0] for cpu in known) if known else None,
         writer_cpu_us=median(cpu[1] for cpu in known) if known else None,
         without_engine_per_s=median(one.without_engine.rate for one in rounds),
@@ -110,7 +105,7 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
     :raises BenchFailed: when a sale fails.
     :raises NotStarted: when a process does not start.
     """
-    measured: dict[int, list[Round]] = {number: [] for number in connections}
+    rounds_of: dict[int, list[Round]] = {number: [] for number in connections}
     state = folder / "state"
     state.mkdir()
     with service(state, free_port()) as selling:
@@ -126,14 +121,12 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
                 load_on(child, max(connections), WARM_UP, "warm-up")
             for turn in range(rounds):
                 for number in connections:
-                    before = cpu_of(selling.pid)
-                    sales = load_on(selling, number, seconds, f"sales-{number}-{turn}")
-                    cpu = per_sale(before, cpu_of(selling.pid), sales.count)
+                    sales, cpu = measured(selling, number, seconds, f"sales-{number}-{turn}")
                     kept_alone = load_on(without_engine, number, seconds, "peer")
                     answered = load_on(plain, number, seconds, "peer")
-                    measured[number].append(Round(sales, kept_alone, answered, cpu))
+                    rounds_of[number].append(Round(sales, kept_alone, answered, cpu))
     return [
-        row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
+        row_of(number, rounds_of[number], _writer_child(folder, number, seconds, kept))
         for number in sorted(set(connections))
     ]
 

@@ -16,18 +16,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Self
 
-from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
-from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured
 from dmtwisted.lab.bench.sales import plain_peer
 from dmtwisted.lab.children import (
     HOST,
     BenchFailed,
     Child,
-    cpu_of,
     free_port,
     make_device,
     make_register,
-    per_sale,
     service,
     simulator,
 )
@@ -35,9 +33,6 @@ from dmtwisted.lab.load import KNOWN, Load, sale_body
 
 TERMINAL = "pos-"
 """The terminals are ``pos-0``, ``pos-1`` ..."""
-
-WARM_UP = 0.5
-"""Seconds of load before the measurements."""
 
 BUSY = b'"res":1105'
 """What the answer of a busy register contains."""
@@ -77,9 +72,7 @@ def rows_of(turns: Sequence[Turn]) -> list[Row]:
         rows.append(
             Row(
                 number,
-                median(turn.load.rate for turn in of_it),
-                median(turn.load.p50_ms for turn in of_it),
-                median(turn.load.p99_ms for turn in of_it),
+                *medians([turn.load for turn in of_it]),
                 max(turn.load.max_ms for turn in of_it),
                 median(one[0] for one in cpu) if cpu else None,
                 median(one[1] for one in cpu) if cpu else None,
@@ -120,9 +113,7 @@ def _selling(folder: Path, registers: int, database: str, **settings: object) ->
 
 
 def _measured(child: Child, number: int, seconds: float, salt: str, *more: str) -> Turn:
-    before = cpu_of(child.pid)
-    load = load_on(child, number, seconds, salt, *more)
-    return Turn(number, load, per_sale(before, cpu_of(child.pid), load.count))
+    return Turn(number, *measured(child, number, seconds, salt, *more))
 
 
 def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:

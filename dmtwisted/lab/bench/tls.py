@@ -16,23 +16,18 @@ from statistics import median
 from typing import Any
 
 from dmtwisted.access.authority import issue, make_authority
-from dmtwisted.lab.bench.figures import Figures, Share, columns, share, spread, with_disk
-from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured
 from dmtwisted.lab.children import (
     HOST,
     START_PATIENCE,
     Child,
-    cpu_of,
     free_port,
     make_register,
-    per_sale,
     service,
     service_command,
 )
 from dmtwisted.lab.load import Load
-
-WARM_UP = 0.5
-"""Seconds of load before the measurements."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +62,7 @@ def row_of(way: str, connections: int, turns: Sequence[Turn]) -> Row:
     return Row(
         way,
         connections,
-        median(turn.sealed.rate for turn in turns),
-        median(turn.sealed.p50_ms for turn in turns),
-        median(turn.sealed.p99_ms for turn in turns),
+        *medians([turn.sealed for turn in turns]),
         median(sealed) if sealed else None,
         median(turn.clear.rate for turn in turns),
         median(clear) if clear else None,
@@ -130,7 +123,7 @@ def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds:
     for state in states:
         state.mkdir()
     child, authority = sealed_service(states[0], free_port())
-    measured: dict[tuple[str, int], list[Turn]] = {}
+    turns_of: dict[tuple[str, int], list[Turn]] = {}
     with child as sealed, service(states[1], free_port()) as clear:
         trusted = ("--trusted", str(authority), "--host", "localhost")
         for one in (sealed, clear):
@@ -144,12 +137,11 @@ def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds:
                     loads, cpu = [], []
                     both: list[tuple[Child, tuple[str, ...]]] = [(sealed, (*words, *trusted)), (clear, words)]
                     for one, more in both:
-                        before = cpu_of(one.pid)
-                        loads.append(load_on(one, number, seconds, salt, *more))
-                        spent = per_sale(before, cpu_of(one.pid), loads[-1].count)
+                        load, spent = measured(one, number, seconds, salt, *more)
+                        loads.append(load)
                         cpu.append(None if spent is None else spent[0])
-                    measured.setdefault((way, number), []).append(Turn(loads[0], loads[1], cpu[0], cpu[1]))
-    return [row_of(way, number, turns) for (way, number), turns in sorted(measured.items())]
+                    turns_of.setdefault((way, number), []).append(Turn(loads[0], loads[1], cpu[0], cpu[1]))
+    return [row_of(way, number, turns) for (way, number), turns in sorted(turns_of.items())]
 
 
 def figures(part: str, folder: Path, chosen: Any) -> Figures:
