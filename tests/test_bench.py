@@ -1,4 +1,4 @@
-"""The benchmark reads its command line, reckons shares, and looks at processes the right way."""
+"""The benchmark reads its command line, calculates shares, and measures processes correctly."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertEqual(numbers("1, 8,64"), [1, 8, 64])
 
     def test_sizes(self) -> None:
-        """The writer is told what a sale keeps by four numbers, no more and no less."""
+        """The sizes of a sale are exactly four numbers."""
         self.assertEqual(self.parse("writer", "--sizes", "1,2,3,4").subOptions["sizes"], Sizes(1, 2, 3, 4))
         self.assertEqual(self.parse("writer").subOptions["sizes"], USUAL_SIZES)
         self.assertRaises(usage.UsageError, self.parse, "writer", "--sizes", "1,2,3")
@@ -124,7 +124,7 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(len({len(line) for line in lines}), 1)
 
     def test_table_without_processors(self) -> None:
-        """Where nobody knows what a process took, its columns are left out."""
+        """Without processor times their columns are left out."""
         rounds = [Round(one.sales, one.without_engine, one.plain, None) for one in self.rounds]
         lines = table([row_of(1, rounds, 4000)]).splitlines()
         self.assertNotIn("µs", lines[0])
@@ -149,14 +149,14 @@ class ProcessTests(SynchronousTestCase):
             self.assertGreater(cpu.service, 0)
 
     def test_per_sale(self) -> None:
-        """The difference is shared out among the sales; without figures or sales nobody knows."""
+        """The difference is divided by the sales; without figures or sales it is unknown."""
         before, after = Cpu(1.0, 0.5), Cpu(3.0, 1.0)
         self.assertEqual(per_sale(before, after, 1000), (2000.0, 500.0))
         self.assertIsNone(per_sale(before, after, 0))
         self.assertIsNone(per_sale(None, after, 10))
 
     def test_filesystem(self) -> None:
-        """The nearest mount above a folder tells what it lies on."""
+        """The nearest mount above a folder is its file system."""
         mounts = Path(self.mktemp())
         mounts.write_text("a / ext4 rw 0 0\nb /tmp tmpfs rw 0 0\nc /tmp/deep xfs rw 0 0\n")
         self.assertEqual(filesystem(Path("/tmp/scratch"), mounts), "tmpfs")
@@ -248,14 +248,14 @@ class SignTests(SynchronousTestCase):
         self.assertEqual(list(receipt_faults(check)), [])
 
     def test_alone(self) -> None:
-        """Where the library cannot be used plain Python is measured alone, and why is told."""
+        """Without the library only plain Python is measured, and the reason is shown."""
         self.patch(bench_sign, "ways", lambda: ([PLAIN], "it has no curves"))
         report = signing_report(1, 1)
         self.assertEqual(len(asdict(report)["rows"]), 1)
         self.assertIn("not used: it has no curves", told_by(report))
 
     def test_run(self) -> None:
-        """The command measures as often as it is told."""
+        """The command measures as often as its options say."""
         options = BenchOptions()
         options.parseOptions(["sign", "--count", "3", "--rounds", "2", "--json"])
         asked: list[tuple[int, int]] = []

@@ -78,7 +78,7 @@ class RemovalTests(SynchronousTestCase):
         self.assertRaises(UsageError, options.parseOptions, ["history", "--remove", "--rate", "-1"])
 
     def test_end(self) -> None:
-        """It knows the end of a removal by what the service tells of it."""
+        """It finds the end of a removal in the service's log."""
         told: list[LogEvent] = []
 
         @implementer(ILogObserver)
@@ -106,7 +106,7 @@ class RemovalTests(SynchronousTestCase):
         self.assertEqual(ended[2], "0")
 
     def test_words(self) -> None:
-        """The report tells the ratio, and what it is made of."""
+        """The report shows the ratio and its parts."""
         alone, beside = Sales(2400, 80.0, 2.0, 5.0, 9.0), Sales(48_000, 79.5, 3.0, 8.0, 70.0)
         told = removal_words(Removal(500_000, 510_000, 600, 8, 80.0, alone, beside, alone, 12.0, 1.6, 0.85))
         self.assertIn("500000 operations and 510000 seals removed in 600 s beside 8 tills with 80 sales/s", told)

@@ -88,12 +88,12 @@ class CompareShopTests(SynchronousTestCase):
         self.assertEqual(len(self.judge(terminals={"pos": []}).lost), 1)
 
     def test_payment_after_a_refusal(self) -> None:
-        """Money that was taken though the till heard of a refusal is doubled: the till may take it anew."""
+        """A payment whose till was answered with a refusal is doubled: the till may charge it again."""
         held = [money("1", 1002), money("2", 1003)]
         self.assertEqual(len(self.judge(terminals={"pos": held}).doubled), 1)
 
     def test_refused_for_good(self) -> None:
-        """A till that is refused for good though nobody had a reason to has lost its act."""
+        """A final refusal without a reason is a lost task."""
         for deed in (TillTask(1003, REFUSED, "pos"), TillTask(1004, REFUSED, tag="c")):
             self.assertEqual(len(self.judge([*DEEDS[:2], deed]).lost), 1)
 
@@ -214,7 +214,7 @@ class VerdictTests(SynchronousTestCase):
     """The table."""
 
     def test_good(self) -> None:
-        """A point is good when each round killed, and nothing was found; what eyes alone can tell stands beside."""
+        """A point is good when each round killed and found no fault; what only a person can see is counted apart."""
         tally = Tally("batch", "batch.paid", rounds=2, killed=2, looked=1)
         self.assertTrue(tally.good)
         self.assertFalse(replace(tally, killed=1).good)
@@ -316,7 +316,7 @@ class ParentTests(SynchronousTestCase):
         self.assertEqual(import_ahead(["json", "no.such.module"]), ["no.such.module"])
 
     def test_fork(self) -> None:
-        """A child runs our command as a fresh process would; how it ended is told, by a signal too."""
+        """A child runs our command as a new process would; its status is reported, for a signal too."""
         folder = folder_of(self)
         log = folder / "log"
         with Parent(folder / "orders", folder / "parent.log") as parent:

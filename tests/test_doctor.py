@@ -73,7 +73,7 @@ class FileFaultTests(FaultCase):
         return files.look(self.config, MORNING)
 
     def test_all_well(self) -> None:
-        """A folder in order is told to be."""
+        """A folder in order is reported as good."""
         (self.state / KEY_FILE).write_text("ab" * 32)
         (self.state / KEY_FILE).chmod(0o600)
         self.config = replace(self.config, service=replace(self.config.service, training=True))
@@ -93,7 +93,7 @@ class FileFaultTests(FaultCase):
 
     @POSIX
     def test_from_outside(self) -> None:
-        """Whoever may not look into the folder is told as whom to come, and not that something is missing."""
+        """Without access to the folder the advice names its user, and nothing is reported as missing."""
         uid = self.state.stat().st_uid
         self.patch(os, "geteuid", lambda: uid + 1)
         self.patch(os, "access", lambda *_: False)
@@ -125,7 +125,7 @@ class FileFaultTests(FaultCase):
 
     @POSIX
     def test_open_database(self) -> None:
-        """A database that everybody can read; within a folder that is closed nobody can."""
+        """A database that all users can read, unless its folder is closed."""
         file = self.state / "dmtwisted.db"
         file.touch()
         file.chmod(0o644)
@@ -135,7 +135,7 @@ class FileFaultTests(FaultCase):
         self.names(found, "можуть читати", "Other users of this machine can read", Level.WARN, Fix.PERMISSIONS)
 
     def test_damaged_secret(self) -> None:
-        """A key of the secrets that is none."""
+        """A file that is not a key of the secrets."""
         (self.state / KEY_FILE).write_text("half")
         (self.state / KEY_FILE).chmod(0o600)
         self.names(self.found(), "непридатний", "cannot be used", Level.BAD)
@@ -176,7 +176,7 @@ class CertificateFaultTests(FaultCase):
         return tls.look(self.config, MORNING)
 
     def test_good(self) -> None:
-        """A good one is told with its days and names."""
+        """A good one is reported with its days and names."""
         [one] = self.found()
         self.assertEqual(
             (one.level, one.text.en), (Level.GOOD, "The certificate is valid for 100 days, for localhost")
@@ -247,7 +247,7 @@ class ClockFaultTests(FaultCase):
         self.assertEqual(clock.compare(2, "one").level, Level.GOOD)
 
     def test_http_date(self) -> None:
-        """A web server's date tells how far we are off; a server that is not there tells nothing."""
+        """A web server's date shows the difference; without a server there is none."""
         with serving("ok") as number:
             found = clock.http_date(f"http://127.0.0.1:{number}/fs", MORNING)
         assert found is not None
@@ -290,12 +290,12 @@ class DatabaseFaultTests(FaultCase):
         self.assertFalse(self.file.exists())
 
     def test_no_database(self) -> None:
-        """A file that is none."""
+        """A file that is not a database."""
         self.file.write_bytes(b"something else entirely" * 300)
         self.names(self.found(), "пошкоджена", "is damaged", Level.BAD)
 
     def test_broken_page(self) -> None:
-        """A file with a page that somebody wrote over."""
+        """A file with an overwritten page."""
         self.make(head())
         with self.file.open("r+b") as stream:
             stream.seek(4096)
@@ -313,7 +313,7 @@ class DatabaseFaultTests(FaultCase):
         self.names(self.found(), "новішої версії", "newer version", Level.BAD)
 
     def test_unfinished(self) -> None:
-        """Operations whose end nobody knows."""
+        """Operations with an unknown outcome."""
         self.make(head())
         with closing(sqlite3.connect(self.file)) as db:
             db.execute("INSERT INTO operation VALUES ('unknown')")
@@ -346,7 +346,7 @@ class serving:
             """Answers everything in one way."""
 
             def date_time_string(self, timestamp: float | None = None) -> str:
-                """The date that clients are told."""
+                """The date for clients."""
                 return super().date_time_string(WEB_DATE)
 
             def do_GET(self) -> None:
@@ -535,7 +535,7 @@ class DeviceFaultTests(FaultCase):
         self.names(found, "one: сервер податкової", "one: the tax service", Level.BAD)
 
     def test_clock_by_date(self) -> None:
-        """Where the tax service does not answer a clock that is far off is told by the date of its web server."""
+        """Without an answer of the tax service the date of its web server shows a wrong clock."""
         shop = PrroShop(self, "one")
         self.patch(devices, "http_date", lambda *_: 86400.0)
         self.patch(shop.built("one"), "ahead", _nobody)
@@ -649,7 +649,7 @@ class PageTests(WebCase):
         self.door = Door(core)
 
     def test_examined(self) -> None:
-        """Nothing is looked at before somebody asks; then every finding is told, and kept for the page."""
+        """Nothing is checked before a request; then every finding is reported, and kept for the page."""
         self.assertEqual(self.request("GET", DOCTOR).json, {"dt": "", "status": 0, "findings": []})
         told = self.request("POST", DOCTOR, {}, self.UK).json
         texts = [one["text"] for one in told["findings"]]
@@ -678,7 +678,7 @@ class PageTests(WebCase):
         self.assertTrue((self.shop.state / "log").is_dir())
 
     def test_cannot_mend(self) -> None:
-        """What cannot be mended is said with its reason; what is no fix is refused."""
+        """A failed repair is answered with its reason; an unknown one is refused."""
         answer = self.request("POST", f"{DOCTOR}/fix", {"fix": "certificate"})
         self.assertEqual(answer.status, 409)
         self.assertIn("no certificate", answer.json["errortxt"])

@@ -88,7 +88,7 @@ class CountedTests(SynchronousTestCase):
     OK = b'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"res":0}'
 
     def test_counted(self) -> None:
-        """A sale counts from when it fell due; what is no success is a failure with its words."""
+        """The time of a sale counts from when it was due; any other answer is a failure with its text."""
         counted = Counted()
         for spent in (1, 2, 3, 100):
             counted.answered(Asked(1_000_000, SALE, b"sale"), self.OK, 1_000_000 + spent * 1_000_000)
@@ -158,7 +158,7 @@ class SamplingTests(SynchronousTestCase):
     """What is seen of processes."""
 
     def test_held(self) -> None:
-        """Memory, descriptors and threads as the system tells them."""
+        """Memory, descriptors and threads as the system shows them."""
         own = Path(self.mktemp()) / "7"
         (own / "fd").mkdir(parents=True)
         for number in range(3):
@@ -220,11 +220,11 @@ class JudgingTests(SynchronousTestCase):
         self.assertLess(abs(verdict.start_mb - 80.5), 0.6)
 
     def test_warm_up(self) -> None:
-        """What is taken in the first minutes is no growth."""
+        """Memory that is used in the first minutes is not growth."""
         self.assertEqual(self.judged(series(*(min(80, 50 + n) for n in range(180)))).wrong, ())
 
     def test_growth(self) -> None:
-        """Memory that creeps up is found, however much it breathes; so much is told as it grew by."""
+        """Slowly growing memory is found despite its variation, and the growth is reported."""
         chance = random.Random(1)
         verdict = self.judged(series(*(80 + 0.05 * n + chance.random() for n in range(180))))
         self.assertLess(abs(verdict.growth - 100 * 0.05 * 149 / 82), 0.4)
@@ -304,7 +304,7 @@ class CommandTests(SynchronousTestCase):
         return str(folder)
 
     def test_status(self) -> None:
-        """0 when all is well, 130 when it was ended early, 1 when something is wrong; the file tells everything."""
+        """0 when all is well, 130 when it was ended early, 1 when something is wrong; the file has all figures."""
         status, told = self.play(MINUTES, stopped=False)
         self.assertEqual((status, told["stopped"], len(told["minutes"])), (0, False, 30))  # type: ignore[arg-type]
         status, told = self.play(MINUTES[:10], stopped=True)

@@ -79,7 +79,7 @@ class KeysTests(SynchronousTestCase):
         self.folder = Path(self.mktemp())
 
     def test_made_once(self) -> None:
-        """Keys are made when there are none, lie open to nobody else, and are the same ones afterwards."""
+        """Missing keys are created, are closed to other users, and stay the same."""
         keys, made = open_keys(self.folder, NOW)
         self.assertTrue(made)
         for name in ("root.key", "server.key", "cashier.p12"):
@@ -152,7 +152,7 @@ class KeysTests(SynchronousTestCase):
         self.assertEqual(open_keys(self.folder, NOW)[0].stamps, keys.stamps)
 
     def test_damaged(self) -> None:
-        """A folder with something else in it is told, and left alone."""
+        """A folder with something else in it is reported, and not changed."""
         self.folder.mkdir()
         (self.folder / "root.key").write_bytes(b"something else")
         (self.folder / "root.cer").write_bytes(b"something else")
@@ -211,7 +211,7 @@ class ServiceCase(SynchronousTestCase):
         self.simulation.json("PUT", "/scenario", {"rules": list(rules)})
 
     def register(self) -> Any:
-        """How the first register stands, by the control port."""
+        """The state of the first register, by the control port."""
         return self.simulation.json("GET", "/state")["registers"][0]
 
 
@@ -223,7 +223,7 @@ class ServiceTests(ServiceCase):
         self.begin()
 
     def test_registers(self) -> None:
-        """It has the registers that it was told, or two, each with its own local number."""
+        """It has the given registers, or two, each with its own local number."""
         told = self.simulation.json("GET", "/state")["registers"]
         self.assertEqual([(one["number"], one["local"]) for one in told], [(REGISTER, 1), (17, 2)])
         usual = Simulation(self, "tax-service", "--keys", str(self.folder), "--tin", "1234567890")
@@ -275,7 +275,7 @@ class ServiceTests(ServiceCase):
         self.assertEqual(self.hand_in(self.shop.open()).code, Code.CRYPTOGRAPHY_ERROR)
 
     def test_block(self) -> None:
-        """A blocked register is refused until it is unblocked; an unknown one is told."""
+        """A blocked register is refused until it is unblocked; an unknown one is reported."""
         told = self.simulation.json("POST", "/block", {"register": REGISTER})["registers"][0]
         self.assertEqual(told["blocked_until"], "2026-12-01T00:00:00")
         document = self.shop.open()
@@ -328,7 +328,7 @@ class ServiceTests(ServiceCase):
         self.assertEqual([kind for kind, _, _ in self.simulation.entries], ["open", "sale"])
 
     def test_tls(self) -> None:
-        """With TLS its port speaks TLS, under a certificate of the authority that lies with the keys."""
+        """With TLS its port uses a certificate of the authority beside the keys."""
         simulation = Simulation(self, "tax-service", "--keys", str(self.folder), "--tls")
         self.assertIn("https", simulation.running.line)
         clock = simulation.reactor
@@ -396,7 +396,7 @@ class RecordingTests(ServiceCase):
         self.assertEqual((count, list(map(str, found))), (9, []))
 
     def test_differences(self) -> None:
-        """An answer that is another one is told with its line, both ways."""
+        """A different answer is reported with its line, both ways."""
         lines = self.recorded()
         told = json.loads(lines[1])
         told["status"] = 500
@@ -407,7 +407,7 @@ class RecordingTests(ServiceCase):
         self.assertIn(", 200: ", difference.played)
 
     def test_no_recording(self) -> None:
-        """What is no recording is told with its line."""
+        """An invalid recording is reported with its line."""
         lines = self.recorded()
         block = next(line for line in lines if b'"deed"' in line)
         for bad, said in (
@@ -437,7 +437,7 @@ class RecordingTests(ServiceCase):
             self.assertIn(said, out.getvalue() + complaints.getvalue())
 
     def test_cannot_be_written(self) -> None:
-        """A recording that cannot be written is told before the server starts."""
+        """A recording that cannot be written is reported before the server starts."""
         failed = self.assertRaises(
             NotStarted, Simulation, self, "tax-service", "--keys", str(self.folder), "--record", "/nowhere/file"
         )
@@ -511,7 +511,7 @@ class KeyCommandTests(SynchronousTestCase):
         self.assertEqual(keys.open(signer.sign(b"x"), datetime.now(UTC)).name, "Старший")
 
     def test_refused(self) -> None:
-        """What cannot be meant, and a folder that cannot be used, are told in one line."""
+        """Invalid options, and a folder that cannot be used, are reported in one line."""
         for words in ("--kind pem", "--file root", "--file a/b", "--days x", "--days 1e9", "--tin 1"):
             self.assertRaises(usage.UsageError, SimulateOptions().parseOptions, ["tax-key", *words.split()])
         folder = Path(self.mktemp())

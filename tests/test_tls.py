@@ -126,7 +126,7 @@ class ReadTests(WithFolder):
         self.assertIn(str(file), self.why(file, key))
 
     def test_other_key(self) -> None:
-        """A key that belongs to another certificate is told as such."""
+        """A key of another certificate is reported as such."""
         file, key = self.pair()
         key.write_bytes(key_pem(make_key()))
         self.assertIn("does not belong", self.why(file, key))
@@ -220,7 +220,7 @@ class CheckTests(WithFolder):
         self.assertEqual(str(error), "desk.pem: weak, old is signed with SHA1")
 
     def test_remarks(self) -> None:
-        """Its owner is told of an end that is near, of missing names, and of a key that others can read."""
+        """The owner is warned of a near end, of missing names, and of a key that others can read."""
         file, key = self.pair(ends=13, names=())
         key.chmod(0o644)
         told = remarks(read_pem(file, key), MORNING, key)
@@ -497,7 +497,7 @@ class ReplacementTests(HttpsCase):
         self.assertEqual(self.connect().subject, "CN=new desk")
 
     def test_status(self) -> None:
-        """The API tells names, issuer and days left."""
+        """The API returns names, issuer and days left."""
         told = self.connect().ask("GET", "/dm/api/v3/tls").json
         self.assertEqual((told["subject"], told["names"], told["days_left"]), ("desk", ["localhost"], 100))
         self.assertEqual((told["warnings"], told["error"]), ([], ""))
@@ -575,7 +575,7 @@ class AuthorityTests(SynchronousTestCase):
         self.assertEqual(issue(authority, ["desk"], late).ends_at, authority.ends_at)
 
     def test_names(self) -> None:
-        """What is no name of a machine is refused, and so is none at all."""
+        """An invalid host name is refused, and so is a missing one."""
         authority = make_authority(MORNING)
         for names in ([], ["a b"], ["https://desk"], ["x" * 64], [""], ["каса"]):
             self.assertRaises(ValueError, issue, authority, names, MORNING)
@@ -654,7 +654,7 @@ class CommandTests(WithFolder):
         self.assertFalse((self.folder / "state").exists())
 
     def test_status(self) -> None:
-        """The status is 1 with one line of why when the service would not start; no certificate is no fault."""
+        """The status is 1 with one line when the service would not start; a missing certificate is not a fault."""
         status, out, _ = self.run_command("status")
         self.assertEqual((status, "HTTP" in out), (0, True))
         file, key = self.good(begins=-9, ends=-1)

@@ -105,7 +105,7 @@ class Hearing(TillConnection):
 
 
 class BadDisk(Desk):
-    """A service whose database lies on a disk of its own, its tills, and whoever breaks that disk."""
+    """A service with its database on its own disk, its tills, and the faults of that disk."""
 
     def __init__(self, folder: Path, disk: Path, seed: int) -> None:
         port = free_port()

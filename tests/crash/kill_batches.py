@@ -82,7 +82,7 @@ def compare(told: dict[int, bool], ledger: Sequence[dict[str, Any]], receipts: S
 
 
 class Kills:
-    """A service, a till, and whoever kills it."""
+    """A service, a till, and the kills."""
 
     def __init__(self, state: Path) -> None:
         self.told: dict[int, bool] = {}

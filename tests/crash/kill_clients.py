@@ -55,7 +55,7 @@ class Count:
 
 
 class Shop:
-    """Cashiers that go on until they are told to stop."""
+    """Cashiers that continue until `stop` is set."""
 
     def __init__(self, clock: Any, port: int, seed: int) -> None:
         self._clock = clock
@@ -140,7 +140,7 @@ async def rounds(reactor: Any, folder: Path, count: int, seed: int) -> tuple[Cou
 
 
 def compare(child: Child, ids: dict[str, str], count: Count) -> list[str]:
-    """The ledgers of tax service and bank against what the cashiers were told."""
+    """Compare the ledgers of tax service and bank with the answers to the cashiers."""
     wrong = []
     for name, dev_id in ids.items():
         taken = ledger(child, dev_id, "sale")
@@ -156,7 +156,7 @@ def compare(child: Child, ids: dict[str, str], count: Count) -> list[str]:
 
 
 def differences(name: str, taken: Counter[tuple[str, int]], told: Counter[tuple[str, int]]) -> list[str]:
-    """What a ledger has otherwise than it was told, or more than once."""
+    """Entries of a ledger that differ from the answers, or that it has more than once."""
     return [
         f"{name}: {one} is {taken[one]} times in the ledger and was told {told[one]} times"
         for one in {*taken, *told}

@@ -78,7 +78,7 @@ def plan(seed: int, rounds: int) -> list[Round]:
 
 
 class Kills(Desk):
-    """A service on a SQLite file, its tills and whoever kills it."""
+    """A service with a SQLite file, its tills and the kills."""
 
     def __init__(self, state: Path, seed: int) -> None:
         super().__init__(service(state, free_port()), seed)

@@ -178,7 +178,7 @@ class Desk:
         return store
 
     def submit(self, operation: Operation) -> str:
-        """The number that the far end gives the document."""
+        """The fiscal number of the document."""
         return f"TEST_{operation.document['fisid']}{operation.document['number']:08d}"
 
     def outcome(self, operation: Operation, fiscal_number: str) -> Callable[[sqlite3.Connection], str]:

@@ -1,4 +1,4 @@
-"""The sale itself: what is asked, what it comes to, what the caller is told. Plain Python on ``decimal``."""
+"""The sale itself: request, calculation and answer, in plain Python with ``decimal``."""
 
 from __future__ import annotations
 
