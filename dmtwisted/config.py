@@ -1,8 +1,7 @@
-"""The configuration file: what has to be known before the service can start, read and checked once.
+"""The configuration file: settings that the service needs to start, read and checked once.
 
-One TOML file, every key of it optional. Each key of the dataclasses below carries its documentation with it,
-so that `tools.config_page` prints ``docs/configuration.md`` from here. What a person
-changes while the service runs lives in the database, not here.
+One TOML file, every key optional. The dataclasses below contain the documentation of each key, from which
+`tools.config_page` makes ``docs/configuration.md``. Settings that change while the service runs are in the database.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True)
 class About:
-    """What there is to know of a key, beside its default: the manual of one line of the file."""
+    """The documentation of a key, beside its default."""
 
     effect: str
     example: str | int | float | bool
@@ -41,7 +40,7 @@ class About:
 
 
 def option(default: T, effect: str, example: T, **more: Any) -> T:
-    """A key of the file: a dataclass field that knows its :class:`About`."""
+    """A key of the file: a dataclass field with its `About`."""
     assert isinstance(example, str | int | float | bool)
     about = About(effect, example, **more)
     return field(default=default, repr=not about.is_secret, metadata={"about": about})
@@ -51,64 +50,60 @@ def option(default: T, effect: str, example: T, **more: Any) -> T:
 class ServerConfig:
     """Where the service listens."""
 
-    host: str = option("0.0.0.0", "The address to listen on; `127.0.0.1` leaves this machine alone.", "127.0.0.1")
-    port: int = option(
-        3939, "The TCP port; 0 takes any that is free. `--port` goes before it.", 8080, bounds=(0, 65535)
-    )
+    host: str = option("0.0.0.0", "The address to listen on; `127.0.0.1` is for this machine only.", "127.0.0.1")
+    port: int = option(3939, "The TCP port; 0 is any free port. `--port` overrides it.", 8080, bounds=(0, 65535))
     path_alias: str = option(
         "",
-        "A second name for the path segment `main`: everything under `/dm/main/` is served under it too.",
+        "A second name for the path segment `main`: everything under `/dm/main/` is also served under it.",
         "desk",
         pattern=r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*",
         pattern_text="one path segment of letters, digits and . _ ~ -",
     )
     hardened: bool = option(
         False,
-        "Let in only this machine and `allowed_addresses`, under the names of `allowed_hosts`, from pages of"
-        " `allowed_origins`, and with an API key for tasks too (docs/security.md).",
+        "Allow only this machine and `allowed_addresses`, the names of `allowed_hosts` and pages of"
+        " `allowed_origins`, and require an API key for tasks too (docs/security.md).",
         True,
     )
     allowed_addresses: str = option(
         "",
-        "Addresses and networks that may call a hardened service beside this machine, separated by commas.",
+        "Addresses and networks that may use a hardened service besides this machine, separated by commas.",
         "192.168.1.20, 192.168.2.0/24",
     )
     allowed_hosts: str = option(
         "",
-        "Names by which callers know a hardened service, beside `localhost` and its address, separated by commas.",
+        "Names of a hardened service besides `localhost` and its address, separated by commas.",
         "desk.shop.local",
     )
     allowed_origins: str = option(
         "",
-        "Origins of pages that may use the management interface, and a hardened service's tasks, separated by"
+        "Origins of pages that may use the management interface, and the tasks of a hardened service, separated by"
         " commas; its own pages always may.",
         "https://shop.example",
     )
 
     @property
     def circle(self) -> Circle:
-        """Whom the three lists let in.
+        """The clients that the three lists allow.
 
-        :raises BadList: when one of them cannot be read; `load` has seen to that for a file.
+        :raises BadList: when one of them is invalid; `load` has checked that for a file.
         """
         return Circle.read(self.allowed_addresses, self.allowed_hosts, self.allowed_origins)
 
 
 @dataclass(frozen=True)
 class TlsConfig:
-    """The certificate. With one the service answers HTTPS only, without one HTTP only."""
+    """The certificate. With one the service uses only HTTPS, without one only HTTP."""
 
     certificate: str = option(
         "",
-        "The certificate with its chain, a PEM file; goes together with `key`. Without it the one that was installed"
-        " on the page or by `dmtwisted tls` is taken, when there is one.",
+        "The certificate with its chain, a PEM file; needs `key`. By default the one that was installed on the page"
+        " or by `dmtwisted tls`, if there is one.",
         "tls/desk.pem",
         is_path=True,
     )
     key: str = option("", "The private key of the certificate, a PEM file.", "tls/desk.key", is_path=True)
-    passphrase: str = option(
-        "", "What the private key is encrypted with, when it is.", "correct horse", is_secret=True
-    )
+    passphrase: str = option("", "The passphrase of an encrypted private key.", "correct horse", is_secret=True)
 
     @property
     def given(self) -> bool:
@@ -118,12 +113,12 @@ class TlsConfig:
 
 @dataclass(frozen=True)
 class DatabaseConfig:
-    """Where receipts, operations and settings are kept."""
+    """Where receipts, operations and settings are stored."""
 
     url: str = option(
         "",
-        "`sqlite:///FILE`, `postgresql://…` or `mssql://…`; empty is the SQLite file `dmtwisted.db` in the state"
-        " folder. `docs/databases.md` tells how to choose and set up.",
+        "`sqlite:///FILE`, `postgresql://…` or `mssql://…`; by default the SQLite file `dmtwisted.db` in the state"
+        " folder. See `docs/databases.md`.",
         "postgresql://till:secret@db.example/tills",
         is_secret=True,
     )
@@ -131,23 +126,23 @@ class DatabaseConfig:
 
 @dataclass(frozen=True)
 class LogConfig:
-    """What is told about the running service, and where."""
+    """What is logged, and where."""
 
     level: str = option(
         "info",
-        "The least level that is written; `debug` shows the bytes on the lines to the devices.",
+        "The lowest level that is written; `debug` shows the bytes exchanged with devices.",
         "debug",
         choices=("debug", "info", "warn", "error"),
     )
     format: str = option(
         "text",
-        "`text` for people, `json` (one object a line) for log collectors.",
+        "`text` for people, `json` (one object per line) for log collectors.",
         "json",
         choices=("text", "json"),
     )
     file: str = option(
         "",
-        "The file to append to; empty is the standard output. Each day gets a file of its own, zipped, kept for"
+        "The file to append to; by default the standard output. There is one file per day, compressed and kept for"
         " `logdays` of the settings (docs/operating.md).",
         "log/dmtwisted.log",
         is_path=True,
@@ -160,33 +155,32 @@ class ServiceConfig:
 
     language: str = option(
         "uk",
-        "The language of error texts for callers that ask for none by `Accept-Language`.",
+        "The language of error texts for clients without `Accept-Language`.",
         "en",
         choices=("uk", "en"),
     )
     training: bool = option(
-        False, "Every device is simulated and nothing leaves the machine. `--training` switches it on.", True
+        False, "All devices are simulated and nothing leaves the machine. `--training` switches it on.", True
     )
     state: str = option(
         "var",
-        "The folder of everything the service keeps in files, the SQLite database included. `--state` goes"
-        " before it.",
+        "The folder of all files of the service, including the SQLite database. `--state` overrides it.",
         "/var/lib/dmtwisted",
         is_path=True,
     )
     turn_wait_s: float = option(
         15.0,
-        "How many seconds a task waits for a busy printer or terminal before it is answered 1105.",
+        "Seconds that a task waits for a busy printer or terminal before the answer 1105.",
         5.0,
         bounds=(0, 3600),
     )
 
 
 TLS_FOLDER, INSTALLED = "tls", "desk.pem"
-"""Where a certificate is installed while the file names no place: in the state folder, certificate and key in one."""
+"""The place of an installed certificate in the state folder, with its key in the same file."""
 
 BACKUPS = "backups"
-"""Where backups are put in the state folder, unless a file is named."""
+"""The folder of backups in the state folder."""
 
 
 @dataclass(frozen=True)
@@ -201,17 +195,17 @@ class Config:
 
     @property
     def state(self) -> Path:
-        """The folder of what the service keeps in files."""
+        """The folder of all files of the service."""
         return Path(self.service.state)
 
     @property
     def installed_certificate(self) -> str:
-        """The file of the certificate that is installed in the state folder, or would be."""
+        """The file of the installed certificate in the state folder, which need not exist."""
         return os.path.abspath(self.state / TLS_FOLDER / INSTALLED)
 
     @property
     def tls_is_installed(self) -> bool:
-        """Whether the service serves that one."""
+        """Whether the service uses that one."""
         return self.tls.certificate == self.installed_certificate
 
     @property
@@ -223,10 +217,15 @@ class Config:
             return Path(self.database.url.removeprefix(SQLITE))
         return None
 
+    @property
+    def database_url(self) -> str:
+        """The URL of the database, also of the SQLite file in the state folder."""
+        return self.database.url if self.sqlite_file is None else f"{SQLITE}{self.sqlite_file}"
+
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line sets; it goes before the file."""
+    """Settings of the command line, which override the file."""
 
     state: Path | None = None
     port: int | None = None
@@ -235,7 +234,7 @@ class Overrides:
 
 SQLITE = "sqlite:///"
 DATABASES = (SQLITE, "postgresql://", "mssql://")
-"""How the URL of a database begins, for each kind that there is."""
+"""The beginning of a database URL, for each kind."""
 
 SECTIONS: dict[str, type[Any]] = {
     "server": ServerConfig,
@@ -247,16 +246,16 @@ SECTIONS: dict[str, type[Any]] = {
 
 
 RESERVED = frozenset({"api", "main"})
-"""Path segments that cannot be a second name for another one."""
+"""Path segments that cannot be used as an alias."""
 
 _LISTS = {"allowed_addresses": read_network, "allowed_hosts": read_host, "allowed_origins": read_origin}
-"""How each part of a list is read."""
+"""The reader for the parts of each list."""
 
 
 def load(path: Path | None, overrides: Overrides | None = None) -> Config:
-    """The configuration of the file ``path``, or the defaults, with ``overrides`` on top.
+    """The configuration of the file ``path``, or the defaults, with ``overrides``.
 
-    Relative paths lie beside the file; without a file, and in ``overrides``, in the current folder.
+    Relative paths start at the folder of the file; without a file, and in ``overrides``, at the current folder.
 
     :raises ConfigError: when something in it cannot be used.
     """
@@ -266,10 +265,10 @@ def load(path: Path | None, overrides: Overrides | None = None) -> Config:
     tls = reader.section("tls", TlsConfig, folder)
     for name, other in (("key", tls.certificate), ("certificate", tls.key)):
         if other and not getattr(tls, name):
-            raise reader.error(f"[tls] {name}: is missing; certificate and key go together")
+            raise reader.error(f"[tls] {name}: is missing; certificate and key need each other")
     server = reader.section("server", ServerConfig, folder)
     if server.path_alias in RESERVED:
-        raise reader.error(f"[server] path_alias: {server.path_alias} has a meaning of its own under /dm/")
+        raise reader.error(f"[server] path_alias: {server.path_alias} has its own meaning under /dm/")
     for key, read in _LISTS.items():
         try:
             for part in listed(getattr(server, key)):
@@ -301,7 +300,7 @@ def _override(config: Config, overrides: Overrides) -> Config:
 
 
 def _with_installed(config: Config) -> Config:
-    """``config`` with the certificate that was installed in the state folder, when it names no other."""
+    """``config`` with the certificate installed in the state folder, if it names no other."""
     file = config.installed_certificate
     if config.tls.given or not os.path.exists(file):
         return config
@@ -310,7 +309,7 @@ def _with_installed(config: Config) -> Config:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        # Editors on Windows put a byte order mark in front, which is no TOML.
+        # Editors on Windows write a byte order mark, which is not TOML.
         return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file") from None
@@ -319,13 +318,13 @@ def _parse(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no valid TOML: {error}") from None
+        raise ConfigError(f"{path}: is not valid TOML: {error}") from None
 
 
 def _database_url(reader: _Reader, url: str, folder: Path) -> str:
     if url and not url.startswith(DATABASES):
-        # Not shown: the rest of a URL may hold a password.
-        raise reader.error(f"[database] url: one that begins with {listed_words(DATABASES)} is expected")
+        # Not shown: the URL may contain a password.
+        raise reader.error(f"[database] url: a URL that begins with {listed_words(DATABASES)} is expected")
     if not url.startswith(SQLITE):
         return url
     file = url.removeprefix(SQLITE)
@@ -335,17 +334,17 @@ def _database_url(reader: _Reader, url: str, folder: Path) -> str:
 
 
 class _Reader:
-    """A parsed file; puts ``name``, how it is called in messages, before each complaint."""
+    """A parsed file; each error begins with its ``name``."""
 
     def __init__(self, name: str, tables: dict[str, Any]) -> None:
         self._name, self._tables = name, tables
 
     def error(self, text: str) -> ConfigError:
-        """The complaint ``text`` about this file."""
+        """An error about this file."""
         return ConfigError(self._name + text)
 
     def check_sections(self) -> None:
-        """Complain of the first name at the top that is no section of ours."""
+        """Raise an error for the first unknown section, or key outside of sections."""
         for name, value in self._tables.items():
             if name in SECTIONS:
                 if not isinstance(value, dict):
@@ -355,10 +354,10 @@ class _Reader:
             else:
                 homes = [section for section, cls in SECTIONS.items() if name in _keys(cls)]
                 hint = f"; did you mean [{homes[0]}] {name}?" if homes else ""
-                raise self.error(f"the key {_name(name)} stands in no section{hint}")
+                raise self.error(f"the key {_name(name)} is not in a section{hint}")
 
     def section(self, name: str, cls: type[T], folder: Path) -> T:
-        """The section ``name`` as its dataclass, paths in it made absolute from ``folder``."""
+        """The section ``name`` as its dataclass, with paths made absolute from ``folder``."""
         table: dict[str, Any] = self._tables.get(name, {})
         keys = _keys(cls)
         for given in table:
@@ -398,7 +397,7 @@ KINDS: dict[type, str] = {str: "a text", int: "a whole number", float: "a number
 
 
 def _is(value: object, kind: type) -> bool:
-    """Whether ``value`` is of just this kind: true and false are no whole numbers here."""
+    """Whether ``value`` is of exactly this kind: true and false are not whole numbers here."""
     return value.__class__ is kind
 
 
@@ -407,14 +406,14 @@ def _keys(cls: type[Any]) -> dict[str, Field[Any]]:
 
 
 def about_key(spec: Field[Any]) -> About:
-    """What there is to know of the key behind a field."""
+    """The documentation of the key of a field."""
     about = spec.metadata["about"]
     assert isinstance(about, About)
     return about
 
 
 def as_shown(value: Any) -> str:
-    """``value`` as a person would find it in the file, when it is short."""
+    """``value`` as in the file, if it is short."""
     if isinstance(value, dict):
         return "a section"
     if isinstance(value, list):
@@ -426,13 +425,13 @@ def as_shown(value: Any) -> str:
 
 
 def _name(given: str) -> str:
-    """A name as it stands in the file: with quotes where it is no bare word."""
+    """A name as in the file: with quotes if it is not a bare word."""
     return given if re.fullmatch(r"[A-Za-z0-9_-]+", given) else as_toml(given)
 
 
 def as_toml(value: str | int | float | bool) -> str:
     """``value`` as it is written in the file."""
-    # A text in JSON is one in TOML too.
+    # A JSON string is a TOML string too.
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -442,5 +441,5 @@ def _hint(name: str, known: Iterable[str], form: str) -> str:
 
 
 def listed_words(words: Sequence[str], last: str = "or") -> str:
-    """``words`` as a sentence lists them, with ``last`` before the last one."""
+    """``words`` listed as in a sentence, with ``last`` before the last one."""
     return f"{', '.join(words[:-1])} {last} {words[-1]}"

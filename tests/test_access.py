@@ -48,7 +48,7 @@ class PasswordTests(AtOnce):
     """Hashes of passwords."""
 
     def setUp(self) -> None:
-        """Passwords that are reckoned at once."""
+        """Passwords whose hash is calculated at once."""
         self.passwords = Passwords(ServiceClock(Clock()))
 
     def test_fits(self) -> None:
@@ -65,7 +65,7 @@ class PasswordTests(AtOnce):
         self.assertTrue(self.run_now(self.passwords.fits(hash, "мі\u0438\u0306")))
 
     def test_nothing_kept(self) -> None:
-        """Where there is no hash no password fits, not even the one behind the stand-in."""
+        """Without a hash every password is wrong, even that of the substitute hash."""
         for password in ("", "x", "secret"):
             self.assertFalse(self.run_now(self.passwords.fits("", password)))
 
@@ -83,7 +83,7 @@ class ThrottleTests(SynchronousTestCase):
     """How often may be guessed."""
 
     def setUp(self) -> None:
-        """A throttle that nobody has tried yet."""
+        """A throttle without tries."""
         self.clock = Clock()
         self.clock.advance(1_000_000)
         self.throttle = Throttle(self.clock)
@@ -134,7 +134,7 @@ class ThrottleTests(SynchronousTestCase):
             self.throttle.give_back(address)
 
     def test_clock_set_back(self) -> None:
-        """When the machine's clock is set back by a day, nobody waits for a day."""
+        """When the machine's clock is set back by a day, no client has to wait for a day."""
         self.exhaust(THERE)
         self.clock.rightNow -= 86400
         self.assertLessEqual(self.throttle.take(THERE), EACH.every_s)
@@ -232,7 +232,7 @@ class WithStore(AtOnce):
     """Tests with a store in memory."""
 
     def setUp(self) -> None:
-        """An open store, and a clock that stands still."""
+        """An open store, and a stopped clock."""
         self.clock = Clock()
         self.clock.advance(1_789_970_400)
         self.store = MemoryStore()
@@ -254,7 +254,7 @@ class ApiKeysTests(WithStore):
         return keys
 
     def test_made(self) -> None:
-        """A key fits as it was told, and after a restart too."""
+        """A key is valid as it was shown, also after a restart."""
         made, key = self.run_now(self.keys.make("каса 1"))
         self.assertEqual((made.name, made.made_at, len(key)), ("каса 1", 1_789_970_400_000, 43))
         for keys in (self.keys, self.opened()):
@@ -297,7 +297,7 @@ class ApiKeysTests(WithStore):
             self.assertEqual((keys.fits(first.encode()), keys.fits(second.encode())), (False, True))
 
     def test_most(self) -> None:
-        """There is a limit, so that nobody fills the store with keys."""
+        """The number of keys is limited."""
         for number in range(MOST_KEYS):
             self.run_now(self.keys.make(f"key {number}"))
         self.failure_of(self.keys.make("one more"), BadSettings)
@@ -399,7 +399,7 @@ class LoginTests(WithStore):
         self.failure_of(self.access.log_in("admin", "a", HERE), WrongLogin)
 
     def test_switched_off(self) -> None:
-        """Switched off, it is forgotten: switching it on again asks for a password anew."""
+        """Switched off, the password is deleted: switching it on requires a new one."""
         self.change(True, "admin", "a", "a")
         self.change(False, "admin", "left over", "")
         self.assertEqual((self.access.on, self.opened().on), (False, False))
@@ -423,7 +423,7 @@ class LoginTests(WithStore):
             self.assertTrue(self.lets_in("admin", "a", THERE))
 
     def test_changed_meanwhile(self) -> None:
-        """A login that was replaced while its password was reckoned begins no session."""
+        """A login that was replaced while its hash was calculated begins no session."""
         self.change(True, "admin", "a", "a")
         reckoned: Deferred[bool] = Deferred()
 
@@ -467,7 +467,7 @@ class CircleTests(SynchronousTestCase):
         )
 
     def test_addresses(self) -> None:
-        """This machine and what is listed are let in, nobody else."""
+        """Only this machine and the listed addresses have access."""
         for address in (
             "127.0.0.1",
             "127.9.9.9",
@@ -512,7 +512,7 @@ class CircleTests(SynchronousTestCase):
             self.assertFalse(self.circle.has_origin(origin), origin)
 
     def test_mistakes(self) -> None:
-        """What is no address, name or origin is named."""
+        """An invalid address, name or origin is named."""
         for lists in (("300.1.1.1", "", ""), ("", "https://desk", ""), ("", "", "shop.example"), ("", "", "null")):
             self.assertRaises(BadList, Circle.read, *lists)
 

@@ -1,4 +1,4 @@
-"""The benchmark reads its command line, reckons shares, and looks at processes the right way."""
+"""The benchmark reads its command line, calculates shares, and measures processes correctly."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 from contextlib import closing, redirect_stdout
+from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,11 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 from dmtwisted.lab.bench import bench
 from dmtwisted.lab.bench import sales as bench_sales
 from dmtwisted.lab.bench import sign as bench_sign
-from dmtwisted.lab.bench.bench import BenchOptions
 from dmtwisted.lab.bench.figures import Share
 from dmtwisted.lab.bench.keeping import USUAL_SIZES, Sizes, keep_sales, sizes_kept
-from dmtwisted.lab.bench.options import numbers
+from dmtwisted.lab.bench.options import BenchOptions, numbers
 from dmtwisted.lab.bench.sales import Round, Row, row_of, table
-from dmtwisted.lab.bench.sign import Report, as_json, signing_report, typical_receipt
+from dmtwisted.lab.bench.sign import Report, signing_report, typical_receipt
 from dmtwisted.lab.bench.sign import words as told_by
 from dmtwisted.lab.bench.tax import Report as TaxReport
 from dmtwisted.lab.bench.tax import Round as TaxRound
@@ -79,7 +79,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertEqual(numbers("1, 8,64"), [1, 8, 64])
 
     def test_sizes(self) -> None:
-        """The writer is told what a sale keeps by four numbers, no more and no less."""
+        """The sizes of a sale are exactly four numbers."""
         self.assertEqual(self.parse("writer", "--sizes", "1,2,3,4").subOptions["sizes"], Sizes(1, 2, 3, 4))
         self.assertEqual(self.parse("writer").subOptions["sizes"], USUAL_SIZES)
         self.assertRaises(usage.UsageError, self.parse, "writer", "--sizes", "1,2,3")
@@ -124,7 +124,7 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(len({len(line) for line in lines}), 1)
 
     def test_table_without_processors(self) -> None:
-        """Where nobody knows what a process took, its columns are left out."""
+        """Without processor times their columns are left out."""
         rounds = [Round(one.sales, one.without_engine, one.plain, None) for one in self.rounds]
         lines = table([row_of(1, rounds, 4000)]).splitlines()
         self.assertNotIn("µs", lines[0])
@@ -149,14 +149,14 @@ class ProcessTests(SynchronousTestCase):
             self.assertGreater(cpu.service, 0)
 
     def test_per_sale(self) -> None:
-        """The difference is shared out among the sales; without figures or sales nobody knows."""
+        """The difference is divided by the sales; without figures or sales it is unknown."""
         before, after = Cpu(1.0, 0.5), Cpu(3.0, 1.0)
         self.assertEqual(per_sale(before, after, 1000), (2000.0, 500.0))
         self.assertIsNone(per_sale(before, after, 0))
         self.assertIsNone(per_sale(None, after, 10))
 
     def test_filesystem(self) -> None:
-        """The nearest mount above a folder tells what it lies on."""
+        """The nearest mount above a folder is its file system."""
         mounts = Path(self.mktemp())
         mounts.write_text("a / ext4 rw 0 0\nb /tmp tmpfs rw 0 0\nc /tmp/deep xfs rw 0 0\n")
         self.assertEqual(filesystem(Path("/tmp/scratch"), mounts), "tmpfs")
@@ -248,14 +248,14 @@ class SignTests(SynchronousTestCase):
         self.assertEqual(list(receipt_faults(check)), [])
 
     def test_alone(self) -> None:
-        """Where the library cannot be used plain Python is measured alone, and why is told."""
+        """Without the library only plain Python is measured, and the reason is shown."""
         self.patch(bench_sign, "ways", lambda: ([PLAIN], "it has no curves"))
         report = signing_report(1, 1)
-        self.assertEqual(len(as_json(report)["rows"]), 1)
+        self.assertEqual(len(asdict(report)["rows"]), 1)
         self.assertIn("not used: it has no curves", told_by(report))
 
     def test_run(self) -> None:
-        """The command measures as often as it is told."""
+        """The command measures as often as its options say."""
         options = BenchOptions()
         options.parseOptions(["sign", "--count", "3", "--rounds", "2", "--json"])
         asked: list[tuple[int, int]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -12,8 +13,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.lab.bench.bench import BenchOptions
-from dmtwisted.lab.bench.history import REGISTERS, SHORT, History, Report, as_json, tag_of, words
+from dmtwisted.lab.bench.history import REGISTERS, SHORT, History, Report, tag_of, words
+from dmtwisted.lab.bench.options import BenchOptions
 from dmtwisted.lab.bench.removal import ENDED, Removal, Sales
 from dmtwisted.lab.bench.removal import words as removal_words
 from dmtwisted.retention import DAY, Retention
@@ -60,7 +61,7 @@ class HistoryTests(SynchronousTestCase):
         report = Report(5, 1.0, 3.0, pair, pair, 2.0, {"/list": pair}, 7, 9.0, pair, 2.0)
         self.assertIn(f"5 receipts against {SHORT}", words(report))
         self.assertIn("/list, ms: 2.0 against 1.0", words(report))
-        self.assertEqual(as_json(report)["removed"], 7)
+        self.assertEqual(asdict(report)["removed"], 7)
 
 
 class RemovalTests(SynchronousTestCase):
@@ -77,7 +78,7 @@ class RemovalTests(SynchronousTestCase):
         self.assertRaises(UsageError, options.parseOptions, ["history", "--remove", "--rate", "-1"])
 
     def test_end(self) -> None:
-        """It knows the end of a removal by what the service tells of it."""
+        """It finds the end of a removal in the service's log."""
         told: list[LogEvent] = []
 
         @implementer(ILogObserver)
@@ -105,7 +106,7 @@ class RemovalTests(SynchronousTestCase):
         self.assertEqual(ended[2], "0")
 
     def test_words(self) -> None:
-        """The report tells the ratio, and what it is made of."""
+        """The report shows the ratio and its parts."""
         alone, beside = Sales(2400, 80.0, 2.0, 5.0, 9.0), Sales(48_000, 79.5, 3.0, 8.0, 70.0)
         told = removal_words(Removal(500_000, 510_000, 600, 8, 80.0, alone, beside, alone, 12.0, 1.6, 0.85))
         self.assertIn("500000 operations and 510000 seals removed in 600 s beside 8 tills with 80 sales/s", told)

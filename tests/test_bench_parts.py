@@ -1,4 +1,4 @@
-"""The parts of the benchmark beside sales: what they are told, what they ask, and how they reckon."""
+"""The parts of the benchmark beside sales: their options, requests and calculations."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.access.authority import issue, make_authority
-from dmtwisted.commands.load_fresh import drive_fresh
 from dmtwisted.lab.bench import bench, timed
 from dmtwisted.lab.bench import idle as bench_idle
 from dmtwisted.lab.bench import tasks as bench_tasks
 from dmtwisted.lab.bench.figures import Share, columns, spread
 from dmtwisted.lab.bench.idle import Idle, Process, Start, as_json, pss_mb, start_words, words
-from dmtwisted.lab.bench.options import BenchOptions
+from dmtwisted.lab.bench.options import PARTS, BenchOptions
 from dmtwisted.lab.bench.steps import WHOLE, report_of, steps_report
 from dmtwisted.lab.bench.steps import table as steps_table
 from dmtwisted.lab.bench.tasks import Turn, busy, look_ups, open_load, payments, rows_of, table
@@ -37,7 +36,7 @@ from dmtwisted.lab.bench.tls import row_of as tls_row
 from dmtwisted.lab.bench.tls import table as tls_table
 from dmtwisted.lab.bench.tls import tls_report
 from dmtwisted.lab.children import BenchFailed, scratch_folder, service
-from dmtwisted.lab.load import KINDS, Load, LookUp, Payment, Sale, drive, drive_at, is_success, trust
+from dmtwisted.lab.load import KINDS, Load, LookUp, Payment, Sale, drive, drive_at, drive_fresh, is_success, trust
 from dmtwisted.requests import read_json, read_task
 from tests.shop import Shop
 
@@ -55,14 +54,14 @@ def load(rate: float, p50: float = 1.0, p99: float = 2.0, most: float = 3.0) -> 
 
 
 class OptionsTests(SynchronousTestCase):
-    """What the parts are told."""
+    """The options of the parts."""
 
     def test_every_part(self) -> None:
         """Every part that is offered can be measured, and says how it is used."""
         offered = {str(part[0]) for part in BenchOptions.subCommands}
-        self.assertEqual(offered, {*bench.PARTS, "sign"})
+        self.assertEqual(offered, {*PARTS})
         for part in offered:
-            self.assertIn(f"dmtwisted bench {part}", chosen(part).synopsis)
+            self.assertIn(f" {part} [options]", str(chosen(part)))
 
     def test_defaults(self) -> None:
         """Without options it is what the figures of the documentation were measured with."""
@@ -86,7 +85,7 @@ class OptionsTests(SynchronousTestCase):
         """Whoever names no part hears all of them."""
         with self.assertRaises(usage.UsageError) as raised:
             BenchOptions().parseOptions([])
-        for part in bench.PARTS:
+        for part in PARTS:
             self.assertIn(part, str(raised.exception))
 
 
@@ -161,7 +160,7 @@ class FreshTests(SynchronousTestCase):
         self.assertEqual((seen.count, seen.failures), (0, 1))
 
     def test_tls(self) -> None:
-        """Both kinds of load speak TLS, and only to whoever has the right certificate."""
+        """Both kinds of load use TLS, and only with the right certificate."""
         folder = Path(self.mktemp())
         folder.mkdir()
         authority = make_authority(time.time())
@@ -266,7 +265,7 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(columns([["a", "bbb"], ["cc", "d"]]), " a  bbb\ncc    d")
 
     def test_another_database(self) -> None:
-        """Sales on a database that is named are told beside the plain resource, without a file system."""
+        """Sales on a given database are shown beside the plain resource, without a file system."""
         rows = rows_of([Turn(1, load(10), None, load(40))])
         self.patch(bench_tasks, "sales", lambda *asked: rows if asked[-1] == "postgresql://x/y" else [])
         home = Path(self.mktemp())
@@ -279,10 +278,10 @@ class RowTests(SynchronousTestCase):
         self.assertNotIn("lay on", out.getvalue())
 
     def test_told(self) -> None:
-        """A part tells its rows as words or as JSON, with what the database lay on."""
+        """A part prints its rows as text or as JSON, with the file system of the database."""
         rows = rows_of([Turn(1, load(10), None)])
         self.patch(bench_tasks, "look_ups", lambda *_: rows)
-        for more, told in ((["--json"], '"rows"'), ([], "The database lay on")):
+        for more, told in ((["--json"], '"rows"'), ([], "The database was on")):
             home = Path(self.mktemp())
             home.mkdir()
             options = BenchOptions()
@@ -296,7 +295,7 @@ class HeldTests(SynchronousTestCase):
     """Registers that are to be busy."""
 
     def setUp(self) -> None:
-        """A service with one register of ours and one of somebody else's, which notes what it is asked."""
+        """A service with one of our registers and another one, which records its requests."""
         self.asked: list[tuple[str, str]] = []
         self.ended = 0
         self.now = 100.0
@@ -330,7 +329,7 @@ class HeldTests(SynchronousTestCase):
         self.asked.clear()
 
     def test_held(self) -> None:
-        """A register is told to take its time, sells, and says that it is busy; others are left alone."""
+        """A register is made slow, sells, and answers that it is busy; others are not touched."""
         self.held.hold(10)
         rule = ("PUT", "/dm/api/v3/devices/a/scenario")
         self.assertEqual(self.asked, [rule, ("sale", "7"), ("POST", "/dm/execute")])
@@ -358,18 +357,18 @@ class IdleTests(SynchronousTestCase):
     idle = Idle(50, 4, [Process("service", 60.0), Process("writer", 11.5)], 20.0, 0.25)
 
     def test_words(self) -> None:
-        """Memory is told for each process and in all; processor time in percent of one."""
+        """Memory is shown for each process and in total, processor time in percent of one processor."""
         self.assertIn("71.5 MB (service 60.0 MB, writer 11.5 MB); 0.25 %", words(self.idle))
         self.assertEqual(as_json(self.idle)["pss_mb"], 71.5)
 
     def test_starts(self) -> None:
-        """A start is told by its median, its worst and its processor time, where that is known."""
+        """A start is shown by its median, its maximum and, if known, its processor time."""
         self.assertIn("p50 1.20 s, max 3.00 s; 0.90 s", start_words(Start(50, [3.0, 1.0, 1.2], 0.9)))
         self.assertNotIn("processor", start_words(Start(50, [1.0], None)))
         self.assertEqual(as_json(Start(50, [3.0, 1.0, 1.2], None))["p50_s"], 1.2)
 
     def test_memory(self) -> None:
-        """Our own process takes some memory; of one that is gone the system tells nothing."""
+        """Our own process uses memory; for an ended one the system shows nothing."""
         if not Path("/proc/self/smaps_rollup").exists():
             self.assertRaises(BenchFailed, pss_mb, os.getpid())
         else:
@@ -405,7 +404,7 @@ class StepTests(SynchronousTestCase):
         self.assertEqual(self.watch.spent, {step: [10**6] for step in STEPS})
 
     def test_two_tills(self) -> None:
-        """Tills are told apart."""
+        """Tasks of different tills are kept apart."""
         for moment in ENDS:
             for self.till in "ab":
                 self.watch.reached(moment)
@@ -442,7 +441,7 @@ class StepTests(SynchronousTestCase):
         self.assertEqual([moment for moment in seen if moment in ENDS], list(ENDS))
 
     def test_report(self) -> None:
-        """The steps are told with their sum, and beside them what the till saw."""
+        """The steps are shown with their sum, and the whole time of the till."""
         spent = {step: [10**6, 3 * 10**6] for step in STEPS}
         report = report_of(8, spent, load(100, 9.5, 30.0))
         self.assertEqual([step.name for step in report.steps], [*STEPS, "all of these", WHOLE])

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import TestCase
 
 from dmtwisted.access.certificates import read_pem
-from dmtwisted.access.tls_orders import Order, Told, ordered
+from dmtwisted.access.tls_orders import Order, Result, ordered
 from dmtwisted.commands.main import main
 from dmtwisted.config import INSTALLED, TLS_FOLDER, Overrides, TlsConfig, load
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
@@ -226,7 +226,7 @@ class ProcessTests(TestCase):
         self.state = Path(self.mktemp())
         self.state.mkdir()
 
-    def asked(self, patience: float = 30, **what: Any) -> Deferred[Told]:
+    def asked(self, patience: float = 30, **what: Any) -> Deferred[Result]:
         """What comes of an order."""
         order = Order("install", str(self.state.absolute()), time.time(), **what)
         return Deferred.fromCoroutine(ordered(order, reactor, patience))
@@ -236,7 +236,7 @@ class ProcessTests(TestCase):
         key = make_key()
         asked = self.asked(file=pem(make_certificate(time.time(), key)), key_file=key_pem(key))
 
-        def done(told: Told) -> None:
+        def done(told: Result) -> None:
             self.assertEqual((told.error, told.facts["subject"]), ("", "desk"))
             self.assertTrue((self.state / TLS_FOLDER / INSTALLED).exists())
 
@@ -251,7 +251,7 @@ class ProcessTests(TestCase):
         text = armor("ENCRYPTED PRIVATE KEY", bomb.dump(force=True))
         asked = self.asked(1.5, file=pem(make_certificate(time.time(), key)), key_file=text, password="sesame")
 
-        def done(told: Told) -> None:
+        def done(told: Result) -> None:
             self.assertIn("too long", told.error)
             self.assertFalse((self.state / TLS_FOLDER / INSTALLED).exists())
 

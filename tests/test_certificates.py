@@ -41,7 +41,7 @@ class ReadTests(SynchronousTestCase):
     """What is read."""
 
     def test_official(self) -> None:
-        """The certificate of an official sample tells name, numbers, times, uses and addresses."""
+        """The certificate of an official sample has name, numbers, times, uses and addresses."""
         certificate = official()
         self.assertEqual(certificate.serial, 0x52DB1D0700000000000000000000000000000001)
         self.assertEqual(certificate.subject.common, "Симоненко Валентина Андреевна")
@@ -55,7 +55,7 @@ class ReadTests(SynchronousTestCase):
         self.assertFalse(certificate.is_authority)
 
     def test_key_identifier(self) -> None:
-        """The key identifier in an official certificate is the one reckoned from its key."""
+        """The key identifier in an official certificate is calculated from its key."""
         certificate = official()
         assert certificate.public_key is not None
         self.assertEqual(key_identifier(certificate.public_key), certificate.key_id)
@@ -165,7 +165,7 @@ class TrustTests(SynchronousTestCase):
         self.assertEqual(self.reasons(trust, self.authority.issue("other").certificate), [Reason.NOT_TRUSTED])
 
     def test_stranger(self) -> None:
-        """An authority of the same name is somebody else."""
+        """An authority with the same name is a different one."""
         stranger = Authority(NOW).issue("own").certificate
         self.assertEqual(self.reasons(self.authority.trust, stranger), [Reason.NOT_TRUSTED])
         self.assertEqual(self.reasons(Trust([]), self.own), [Reason.NOT_TRUSTED])

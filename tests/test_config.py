@@ -1,4 +1,4 @@
-"""The configuration file is read as it is written, and whoever mistyped is told where."""
+"""The configuration file is read as written, and errors name their place."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LoadTests(_WithFile):
     """From the file to the dataclasses."""
 
     def test_no_file(self) -> None:
-        """Without a file everything has its default, and the state lies in ``var`` of the current folder."""
+        """Without a file everything has its default, and the state is in ``var`` of the current folder."""
         config = load(None)
         self.assertEqual(config, Config(service=ServiceConfig(state=os.path.abspath("var"))))
         self.assertEqual(config.state, Path.cwd() / "var")
@@ -72,7 +72,7 @@ class LoadTests(_WithFile):
         )
 
     def test_empty_file(self) -> None:
-        """With an empty file the state lies beside it."""
+        """With an empty file the state is beside it."""
         path = self.file("")
         self.assertEqual(load(path).state, path.parent / "var")
 
@@ -112,7 +112,7 @@ class LoadTests(_WithFile):
         self.assertEqual(load(self.file(b"\xef\xbb\xbf[server]\r\nport = 81\r\n")).server.port, 81)
 
     def test_certificate(self) -> None:
-        """The service is told apart as HTTPS or HTTP by the certificate alone."""
+        """Only the certificate decides between HTTPS and HTTP."""
         self.assertFalse(load(None).tls.given)
         self.assertTrue(load(self.file('[tls]\ncertificate = "a"\nkey = "b"')).tls.given)
 
@@ -152,7 +152,7 @@ class DatabaseTests(_WithFile):
         """Another kind of database is refused without repeating the password in its URL."""
         self.assertEqual(
             self.complaint('[database]\nurl = "mysql://u:sesame@h/d"'),
-            "[database] url: one that begins with sqlite:///, postgresql:// or mssql:// is expected",
+            "[database] url: a URL that begins with sqlite:///, postgresql:// or mssql:// is expected",
         )
 
     def test_no_file_named(self) -> None:
@@ -197,16 +197,16 @@ class ComplaintsTests(_WithFile):
 
     def test_broken(self) -> None:
         """Broken TOML is shown by its line."""
-        self.assertRegex(self.complaint("[server]\nport 3939\n"), r"^is no valid TOML: .*line 2")
-        self.assertRegex(self.complaint("[server]\n[server]\n"), r"^is no valid TOML: .*line 2")
+        self.assertRegex(self.complaint("[server]\nport 3939\n"), r"^is not valid TOML: .*line 2")
+        self.assertRegex(self.complaint("[server]\n[server]\n"), r"^is not valid TOML: .*line 2")
 
     def test_too_much(self) -> None:
         """Absurd nesting and numbers of absurd length are broken TOML as well."""
         for text in ("a = " + "[" * 9999, "a = " + "1" * 9999):
-            self.assertIn("is no valid TOML", self.complaint(text))
+            self.assertIn("is not valid TOML", self.complaint(text))
 
     def test_not_utf8(self) -> None:
-        """A file in another encoding is told so."""
+        """A file in another encoding is refused with that reason."""
         self.assertEqual(self.complaint(b'[server]\nhost = "\xff"'), "is not UTF-8 text")
 
     def test_unknown_key(self) -> None:
@@ -221,14 +221,14 @@ class ComplaintsTests(_WithFile):
         self.assertEqual(self.complaint("[zzz]\n"), "unknown section [zzz]")
 
     def test_names_in_quotes(self) -> None:
-        """A name that is no bare word is shown as it stands in the file, in one line."""
+        """A name that is not a bare word is shown as in the file, on one line."""
         self.assertEqual(self.complaint('[server]\n"a\\nb" = 1'), 'unknown key [server] "a\\nb"')
         self.assertEqual(self.complaint('["a b"]\n'), 'unknown section ["a b"]')
 
     def test_outside_of_sections(self) -> None:
         """A key above all sections is shown with the section that it belongs to."""
-        self.assertEqual(self.complaint("port = 1"), "the key port stands in no section; did you mean [server] port?")
-        self.assertEqual(self.complaint("zzz = 1"), "the key zzz stands in no section")
+        self.assertEqual(self.complaint("port = 1"), "the key port is not in a section; did you mean [server] port?")
+        self.assertEqual(self.complaint("zzz = 1"), "the key zzz is not in a section")
 
     def test_no_section(self) -> None:
         """A section's name with a value of its own is refused."""
@@ -296,11 +296,11 @@ class ComplaintsTests(_WithFile):
         """A certificate without its key, and a key without its certificate, are refused."""
         self.assertEqual(
             self.complaint('[tls]\ncertificate = "a"'),
-            "[tls] key: is missing; certificate and key go together",
+            "[tls] key: is missing; certificate and key need each other",
         )
         self.assertEqual(
             self.complaint('[tls]\nkey = "a"'),
-            "[tls] certificate: is missing; certificate and key go together",
+            "[tls] certificate: is missing; certificate and key need each other",
         )
 
 
@@ -312,13 +312,13 @@ class ReferenceTests(_WithFile):
         self.assertEqual(PAGE.read_text("utf-8"), reference())
 
     def test_ukrainian_page(self) -> None:
-        """``docs/uk/configuration.md`` is what ``… uk`` prints, and tells of every key."""
+        """``docs/uk/configuration.md`` is what ``… uk`` prints, and describes every key."""
         self.assertEqual((PAGE.parent / "uk" / PAGE.name).read_text("utf-8"), reference(UKRAINIAN))
         self.assertEqual(set(UKRAINIAN.sections), set(SECTIONS))
         self.assertEqual(set(UKRAINIAN.effects), {spec.name for cls in SECTIONS.values() for spec in fields(cls)})
 
     def test_every_key(self) -> None:
-        """Every key of every section has a default, an effect and an example, and stands on the page."""
+        """Every key of every section has a default, an effect and an example, and is on the page."""
         page = reference()
         for section, cls in SECTIONS.items():
             self.assertIn(f"## `[{section}]`", page)
@@ -335,7 +335,7 @@ class ReferenceTests(_WithFile):
         self.assertEqual(list(SECTIONS), [spec.name for spec in fields(Config)])
 
     def test_example_file(self) -> None:
-        """The file with every key at the end of the page can be used as it stands."""
+        """The file with every key at the end of the page is valid."""
         blocks = re.findall(r"```toml\n(.*?)```", reference(), re.DOTALL)
         config = load(self.file(blocks[-1]))
         self.assertEqual((config.server.port, config.service.turn_wait_s), (8080, 5.0))

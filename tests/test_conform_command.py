@@ -64,7 +64,7 @@ class ConformTests(SynchronousTestCase):
         """A driver that is not installed is looked at by the stand that is named."""
         status, told = self.call("--stand tests.test_conform_command:ZVT --only one-byte-at-a-time -v")
         self.assertEqual(status, 0)
-        self.assertIn("terminal zvt (serial): 1 kept, 0 broken", told)
+        self.assertIn("terminal zvt (serial): 1 passed, 0 failed", told)
         self.assertNotIn("level", told)
 
     def test_nobody(self) -> None:

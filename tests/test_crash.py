@@ -48,7 +48,7 @@ class CompareBooksTests(SynchronousTestCase):
         self.assertEqual(len(compare_books("till", SOLD, book, book).lost), 1)
 
     def test_other_sum(self) -> None:
-        """A sale that is in the ledger with another sum is lost, and the receipt there is nobody's."""
+        """A sale that is in the ledger with another sum is lost, and no till has the receipt there."""
         book = [*BOOK[:-1], Entry("sale", 4, "TEST_4", 301)]
         found = compare_books("till", SOLD, book, book)
         self.assertEqual((len(found.lost), len(found.doubled)), (1, 1))

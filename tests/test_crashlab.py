@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 import dmtwisted.lab.crash.crew as crew_module
 from dmtwisted.lab.children import BenchFailed, NotStarted
-from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, Books, Deed, Entry, Findings, accepted, compare_shop
+from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, Books, Entry, Findings, TillTask, accepted, compare_shop
 from dmtwisted.lab.crash.carrying import OLD_SALES, Rows, compare_kept, compare_rows, of_first_schema
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.command import CrashlabOptions, run
@@ -32,9 +32,9 @@ from dmtwisted.store.sqlite.file import sqlite_revision
 
 RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale", 3, "f3", 1002)]
 DEEDS = [
-    Deed(1001, DONE, tag="a", receipt=(2, "f2"), paper=DONE),
-    Deed(1002, DONE, "pos", "b", (3, "f3")),
-    Deed(1003, REFUSED, "pos", refusable=True),
+    TillTask(1001, DONE, tag="a", receipt=(2, "f2"), paper=DONE),
+    TillTask(1002, DONE, "pos", "b", (3, "f3")),
+    TillTask(1003, REFUSED, "pos", refusable=True),
 ]
 
 
@@ -56,7 +56,7 @@ BOOKS = Books(RECEIPTS, RECEIPTS, {"pos": [money("1", 1002)]}, {1001: 1})
 class CompareShopTests(SynchronousTestCase):
     """All books of a shop against each other."""
 
-    def judge(self, deeds: list[Deed] | None = None, **books: Any) -> Findings:
+    def judge(self, deeds: list[TillTask] | None = None, **books: Any) -> Findings:
         """What is found with these books in the place of the right ones."""
         return compare_shop("till", DEEDS if deeds is None else deeds, replace(BOOKS, **books))
 
@@ -88,13 +88,13 @@ class CompareShopTests(SynchronousTestCase):
         self.assertEqual(len(self.judge(terminals={"pos": []}).lost), 1)
 
     def test_payment_after_a_refusal(self) -> None:
-        """Money that was taken though the till heard of a refusal is doubled: the till may take it anew."""
+        """A payment whose till was answered with a refusal is doubled: the till may charge it again."""
         held = [money("1", 1002), money("2", 1003)]
         self.assertEqual(len(self.judge(terminals={"pos": held}).doubled), 1)
 
     def test_refused_for_good(self) -> None:
-        """A till that is refused for good though nobody had a reason to has lost its act."""
-        for deed in (Deed(1003, REFUSED, "pos"), Deed(1004, REFUSED, tag="c")):
+        """A final refusal without a reason is a lost task."""
+        for deed in (TillTask(1003, REFUSED, "pos"), TillTask(1004, REFUSED, tag="c")):
             self.assertEqual(len(self.judge([*DEEDS[:2], deed]).lost), 1)
 
     def test_nobodys_payment(self) -> None:
@@ -110,7 +110,7 @@ class CompareShopTests(SynchronousTestCase):
 
     def test_left_to_a_person(self) -> None:
         """What a person has to look at may have happened or not, but not twice."""
-        deeds = [*DEEDS[:2], Deed(1003, PERSON, "pos")]
+        deeds = [*DEEDS[:2], TillTask(1003, PERSON, "pos")]
         for times, doubled in ((0, 0), (1, 0), (2, 1)):
             held = [money("1", 1002), *(money(f"x{n}", 1003) for n in range(times))]
             self.assertEqual(len(self.judge(deeds, terminals={"pos": held}).doubled), doubled)
@@ -214,7 +214,7 @@ class VerdictTests(SynchronousTestCase):
     """The table."""
 
     def test_good(self) -> None:
-        """A point is good when each round killed, and nothing was found; what eyes alone can tell stands beside."""
+        """A point is good when each round killed and found no fault; what only a person can see is counted apart."""
         tally = Tally("batch", "batch.paid", rounds=2, killed=2, looked=1)
         self.assertTrue(tally.good)
         self.assertFalse(replace(tally, killed=1).good)
@@ -231,8 +231,8 @@ class VerdictTests(SynchronousTestCase):
         """A slip of a wire without a question and a paper are looked at; anything else a person did by hand."""
         shop = Shop(folder_of(self))
         for terminal in ("zvt", "caisse-ap", "concert-v2"):
-            shop.add(Deed(shop.next_sum(), PERSON, terminal))
-        shop.add(Deed(shop.next_sum(), DONE, paper=PERSON))
+            shop.add(TillTask(shop.next_sum(), PERSON, terminal))
+        shop.add(TillTask(shop.next_sum(), DONE, paper=PERSON))
         by_hand, looked = shop.left_to_a_person()
         self.assertEqual(([words.partition(",")[0] for words in by_hand], looked), (["by hand: zvt"], 3))
 
@@ -316,7 +316,7 @@ class ParentTests(SynchronousTestCase):
         self.assertEqual(import_ahead(["json", "no.such.module"]), ["no.such.module"])
 
     def test_fork(self) -> None:
-        """A child runs our command as a fresh process would; how it ended is told, by a signal too."""
+        """A child runs our command as a new process would; its status is reported, for a signal too."""
         folder = folder_of(self)
         log = folder / "log"
         with Parent(folder / "orders", folder / "parent.log") as parent:

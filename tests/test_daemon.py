@@ -98,7 +98,7 @@ class TwistdTests(DaemonCase):
     """``twistd --pidfile --logfile --uid --gid dmtwisted``"""
 
     def test_life(self) -> None:
-        """It leaves the terminal, tells its number and its log, opens a moved log anew when told, drains and goes."""
+        """It leaves the terminal, writes its pid and its log, opens a moved log again on request, drains and ends."""
         self.assertEqual(self.start(*self.options()), (0, ""))
         pid = self.ready()
         self.assertNotEqual(os.getsid(pid), os.getsid(0))
@@ -214,11 +214,11 @@ class ManagerTests(ProcessCase):
         self.patch(os, "environ", {**os.environ, "NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "3000000"})
 
     def hear(self) -> str:
-        """The next thing that is told."""
+        """The next message."""
         return self.manager.recv(4096).decode()
 
     def test_life(self) -> None:
-        """Ready means that tasks are taken; it tells that it lives, that it reloads at a hangup, that it stops."""
+        """Ready means that tasks are accepted; it reports that it lives, reloads at a hangup, and stops."""
         service = self.spawn(*RUN, "--training", "--state", "state", "--port", "0")
         ready = self.hear()
         # Nothing is waited for: whoever was told may sell.

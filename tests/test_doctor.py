@@ -73,7 +73,7 @@ class FileFaultTests(FaultCase):
         return files.look(self.config, MORNING)
 
     def test_all_well(self) -> None:
-        """A folder in order is told to be."""
+        """A folder in order is reported as good."""
         (self.state / KEY_FILE).write_text("ab" * 32)
         (self.state / KEY_FILE).chmod(0o600)
         self.config = replace(self.config, service=replace(self.config.service, training=True))
@@ -82,7 +82,7 @@ class FileFaultTests(FaultCase):
     def test_no_state_folder(self) -> None:
         """A state folder that is not there, such as on a disk that is not attached; it is not made."""
         self.state.rmdir()
-        self.names(self.found(), "немає", "is not there", Level.BAD)
+        self.names(self.found(), "немає", "does not exist", Level.BAD)
         self.assertFalse(self.state.exists())
 
     def test_state_is_no_folder(self) -> None:
@@ -93,22 +93,22 @@ class FileFaultTests(FaultCase):
 
     @POSIX
     def test_from_outside(self) -> None:
-        """Whoever may not look into the folder is told as whom to come, and not that something is missing."""
+        """Without access to the folder the advice names its user, and nothing is reported as missing."""
         uid = self.state.stat().st_uid
         self.patch(os, "geteuid", lambda: uid + 1)
         self.patch(os, "access", lambda *_: False)
         [one] = self.found()
-        self.names([one], "належить іншому", "is another user's", Level.WARN)
+        self.names([one], "належить іншому", "belongs to another user", Level.WARN)
         self.assertIn(f"sudo -u '#{uid}'", one.advice.en)
         found = database.look(self.state / "dmtwisted.db")
-        self.names(found, "звідси не видно", "cannot be looked at from here", Level.WARN)
+        self.names(found, "звідси не видно", "cannot be read from here", Level.WARN)
 
     @POSIX
     def test_open_folder(self) -> None:
         """A state folder that everybody can enter."""
         self.state.chmod(0o755)
         one = self.names(
-            self.found(), "можуть читати", "Others on this machine can read", Level.WARN, Fix.PERMISSIONS
+            self.found(), "можуть читати", "Other users of this machine can read", Level.WARN, Fix.PERMISSIONS
         )
         self.assertIn(f"chmod 700 {self.state}", one.advice.en)
 
@@ -119,23 +119,23 @@ class FileFaultTests(FaultCase):
         file.write_text("ab" * 32)
         file.chmod(0o644)
         one = self.names(
-            self.found(), "можуть читати", "Others on this machine can read", Level.WARN, Fix.PERMISSIONS
+            self.found(), "можуть читати", "Other users of this machine can read", Level.WARN, Fix.PERMISSIONS
         )
         self.assertIn(f"chmod 600 {file}", one.advice.uk)
 
     @POSIX
     def test_open_database(self) -> None:
-        """A database that everybody can read; within a folder that is closed nobody can."""
+        """A database that all users can read, unless its folder is closed."""
         file = self.state / "dmtwisted.db"
         file.touch()
         file.chmod(0o644)
         self.assertNotIn(str(file), [one.about for one in self.found()])
         self.state.chmod(0o755)
         found = [one for one in self.found() if one.about == str(file)]
-        self.names(found, "можуть читати", "Others on this machine can read", Level.WARN, Fix.PERMISSIONS)
+        self.names(found, "можуть читати", "Other users of this machine can read", Level.WARN, Fix.PERMISSIONS)
 
     def test_damaged_secret(self) -> None:
-        """A key of the secrets that is none."""
+        """A file that is not a key of the secrets."""
         (self.state / KEY_FILE).write_text("half")
         (self.state / KEY_FILE).chmod(0o600)
         self.names(self.found(), "непридатний", "cannot be used", Level.BAD)
@@ -144,7 +144,7 @@ class FileFaultTests(FaultCase):
         """A disk that is nearly full, and one with little room."""
         for free, level, uk, en in (
             (50 << 20, Level.BAD, "майже повний", "nearly full"),
-            (1 << 30, Level.WARN, "замало", "that is little"),
+            (1 << 30, Level.WARN, "замало", "too little"),
         ):
             self.patch(shutil, "disk_usage", lambda _, free=free: Usage(0, 0, free))
             self.names(self.found(), uk, en, level)
@@ -152,7 +152,7 @@ class FileFaultTests(FaultCase):
     def test_no_log_folder(self) -> None:
         """A log whose folder is not there."""
         self.config = replace(self.config, log=LogConfig(file=str(self.folder / "log" / "our.log")))
-        self.names(self.found(), "Теки журналу", "The folder of the log", Level.BAD, Fix.FOLDER)
+        self.names(self.found(), "Теки журналу", "The log folder", Level.BAD, Fix.FOLDER)
 
     def test_no_backup(self) -> None:
         """A service without a backup, and one whose newest is old."""
@@ -176,10 +176,10 @@ class CertificateFaultTests(FaultCase):
         return tls.look(self.config, MORNING)
 
     def test_good(self) -> None:
-        """A good one is told with its days and names."""
+        """A good one is reported with its days and names."""
         [one] = self.found()
         self.assertEqual(
-            (one.level, one.text.en), (Level.GOOD, "The certificate is good for 100 days, for localhost")
+            (one.level, one.text.en), (Level.GOOD, "The certificate is valid for 100 days, for localhost")
         )
 
     def test_expired(self) -> None:
@@ -188,7 +188,7 @@ class CertificateFaultTests(FaultCase):
 
     def test_ends_soon(self) -> None:
         """One that ends within the month."""
-        self.names(self.found(ends=10), "закінчується за 10 дн.", "ends in 10 days", Level.WARN)
+        self.names(self.found(ends=10), "закінчується за 10 дн.", "expires in 10 days", Level.WARN)
 
     def test_another_key(self) -> None:
         """A key that belongs to another one."""
@@ -219,7 +219,7 @@ class CertificateFaultTests(FaultCase):
         one = self.names(
             files.look(self.config, MORNING),
             "можуть читати",
-            "Others on this machine can read",
+            "Other users of this machine can read",
             Level.WARN,
             Fix.PERMISSIONS,
         )
@@ -240,12 +240,14 @@ class ClockFaultTests(FaultCase):
 
     def test_against_the_tax_service(self) -> None:
         """Half an hour from the tax service nothing is taken any more; a few minutes are worth a look."""
-        self.names([clock.compare(2400, "one")], "відстає від податкової на 40 хв", "40 min behind", Level.BAD)
-        self.names([clock.compare(-300, "one")], "поспішає від податкової на 5 хв", "5 min ahead", Level.WARN)
+        self.names(
+            [clock.compare(2400, "one")], "відстає від годинника податкової на 40 хв", "40 min behind", Level.BAD
+        )
+        self.names([clock.compare(-300, "one")], "випереджає годинник податкової на 5 хв", "5 min ahead", Level.WARN)
         self.assertEqual(clock.compare(2, "one").level, Level.GOOD)
 
     def test_http_date(self) -> None:
-        """A web server's date tells how far we are off; a server that is not there tells nothing."""
+        """A web server's date shows the difference; without a server there is none."""
         with serving("ok") as number:
             found = clock.http_date(f"http://127.0.0.1:{number}/fs", MORNING)
         assert found is not None
@@ -284,16 +286,16 @@ class DatabaseFaultTests(FaultCase):
 
     def test_missing(self) -> None:
         """One that is not there is not made."""
-        self.names(self.found(), "ще немає", "is not there yet", Level.WARN)
+        self.names(self.found(), "ще немає", "does not exist yet", Level.WARN)
         self.assertFalse(self.file.exists())
 
     def test_no_database(self) -> None:
-        """A file that is none."""
+        """A file that is not a database."""
         self.file.write_bytes(b"something else entirely" * 300)
         self.names(self.found(), "пошкоджена", "is damaged", Level.BAD)
 
     def test_broken_page(self) -> None:
-        """A file with a page that somebody wrote over."""
+        """A file with an overwritten page."""
         self.make(head())
         with self.file.open("r+b") as stream:
             stream.seek(4096)
@@ -311,7 +313,7 @@ class DatabaseFaultTests(FaultCase):
         self.names(self.found(), "новішої версії", "newer version", Level.BAD)
 
     def test_unfinished(self) -> None:
-        """Operations whose end nobody knows."""
+        """Operations with an unknown outcome."""
         self.make(head())
         with closing(sqlite3.connect(self.file)) as db:
             db.execute("INSERT INTO operation VALUES ('unknown')")
@@ -344,7 +346,7 @@ class serving:
             """Answers everything in one way."""
 
             def date_time_string(self, timestamp: float | None = None) -> str:
-                """The date that clients are told."""
+                """The date for clients."""
                 return super().date_time_string(WEB_DATE)
 
             def do_GET(self) -> None:
@@ -428,12 +430,12 @@ class PortFaultTests(FaultCase):
     def test_closed(self) -> None:
         """A hardened service that lets us not in."""
         with serving("closed") as number:
-            self.names(self.found(number)[0], "не приймає запитів звідси", "lets nobody in", Level.WARN)
+            self.names(self.found(number)[0], "не приймає запитів звідси", "refuses requests", Level.WARN)
 
     def test_not_our_address(self) -> None:
         """An address that this machine has not."""
         self.patch(port.Service, "ask", _refuse)
-        self.names(self.found(3939, "192.0.2.7")[0], "не можна зайняти", "cannot be listened on", Level.BAD)
+        self.names(self.found(3939, "192.0.2.7")[0], "не можна зайняти", "cannot listen on", Level.BAD)
 
     def test_tls_expected(self) -> None:
         """A service that still speaks HTTP though there is a certificate."""
@@ -502,7 +504,7 @@ class DeviceFaultTests(FaultCase):
         shop = Shop(self)
         turns = shop.core.devices.by_name("test").turns
         self.successResultOf(Deferred.fromCoroutine(turns.take()))
-        self.assertIn("test: at work just now, left alone", [one.text.en for one in self.found(shop)])
+        self.assertIn("test: busy now, not checked", [one.text.en for one in self.found(shop)])
 
     def test_stumbling(self) -> None:
         """A driver with a fault of its own."""
@@ -519,9 +521,9 @@ class DeviceFaultTests(FaultCase):
         """A signing key that ends in two days, and one that is over."""
         shop = PrroShop(self)
         shop.load_key("one", keys().ending)
-        self.names(self.found(shop), "закінчується за 2 дн.", "ends in 2 days", Level.WARN)
+        self.names(self.found(shop), "закінчується за 2 дн.", "expires in 2 days", Level.WARN)
         shop.clock.advance(4 * 86400)
-        self.names(self.found(shop), "one: ключ підпису прострочений", "one: the signing key is over", Level.BAD)
+        self.names(self.found(shop), "one: ключ підпису прострочений", "one: the signing key has expired", Level.BAD)
 
     def test_tax_service_away(self) -> None:
         """A tax service that does not answer."""
@@ -533,16 +535,16 @@ class DeviceFaultTests(FaultCase):
         self.names(found, "one: сервер податкової", "one: the tax service", Level.BAD)
 
     def test_clock_by_date(self) -> None:
-        """Where the tax service does not answer a clock that is far off is told by the date of its web server."""
+        """Without an answer of the tax service the date of its web server shows a wrong clock."""
         shop = PrroShop(self, "one")
         self.patch(devices, "http_date", lambda *_: 86400.0)
         self.patch(shop.built("one"), "ahead", _nobody)
-        self.names(self.found(shop), "відстає від податкової на 1440 хв", "1440 min behind", Level.BAD)
+        self.names(self.found(shop), "відстає від годинника податкової на 1440 хв", "1440 min behind", Level.BAD)
 
     def test_tax_service_there(self) -> None:
         """A tax service that answers, whose clock agrees with ours."""
         found = {one.text.en for one in self.found(PrroShop(self, "one", "two"))}
-        self.assertLess({"one: the tax service answers", "The clock agrees with the tax office (0 s)"}, found)
+        self.assertLess({"one: the tax service answers", "The clock agrees with the tax service (0 s)"}, found)
 
 
 async def _nobody() -> None:
@@ -588,7 +590,7 @@ class CommandTests(FaultCase):
         self.assertEqual(status, 2)
         self.assertIn("did you mean port?", said)
         file.write_text("[server\n")
-        self.assertIn("is no valid TOML", self.told("--config", str(file), "-l", "en")[1])
+        self.assertIn("is not valid TOML", self.told("--config", str(file), "-l", "en")[1])
 
     def test_running(self) -> None:
         """A running service is asked, and its devices are left to it; when it does not tell that is said."""
@@ -627,7 +629,7 @@ class CommandTests(FaultCase):
     def test_another_user(self) -> None:
         """Whoever does not own the state folder leaves no files there that the service could not open."""
         self.patch(os, "geteuid", lambda: self.state.stat().st_uid + 1)
-        self.names(command._devices(self.config), "належить іншому", "is another user's", Level.WARN)
+        self.names(command._devices(self.config), "належить іншому", "belongs to another user", Level.WARN)
 
 
 class PageTests(WebCase):
@@ -647,7 +649,7 @@ class PageTests(WebCase):
         self.door = Door(core)
 
     def test_examined(self) -> None:
-        """Nothing is looked at before somebody asks; then every finding is told, and kept for the page."""
+        """Nothing is checked before a request; then every finding is reported, and kept for the page."""
         self.assertEqual(self.request("GET", DOCTOR).json, {"dt": "", "status": 0, "findings": []})
         told = self.request("POST", DOCTOR, {}, self.UK).json
         texts = [one["text"] for one in told["findings"]]
@@ -676,7 +678,7 @@ class PageTests(WebCase):
         self.assertTrue((self.shop.state / "log").is_dir())
 
     def test_cannot_mend(self) -> None:
-        """What cannot be mended is said with its reason; what is no fix is refused."""
+        """A failed repair is answered with its reason; an unknown one is refused."""
         answer = self.request("POST", f"{DOCTOR}/fix", {"fix": "certificate"})
         self.assertEqual(answer.status, 409)
         self.assertIn("no certificate", answer.json["errortxt"])

@@ -1,4 +1,4 @@
-"""The load generator builds what it says, reads answers from any cut, and reckons its figures right."""
+"""The load generator builds correct requests, reads answers in any pieces, and calculates its figures correctly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SaleTests(SynchronousTestCase):
         self.assertEqual(first.replace(b"salt-0000000001", b"salt-0000000002"), second)
 
     def test_length(self) -> None:
-        """The head tells the length of the body in bytes, letters of the receipt's language included."""
+        """The head has the length of the body in bytes, including Ukrainian letters."""
         head, body = self.request(7)
         self.assertIn(b"\r\nContent-Length: %d" % len(body), head)
 
@@ -90,7 +90,7 @@ class SummaryTests(SynchronousTestCase):
         self.assertEqual(load.rate, 2.0)
 
     def test_nothing(self) -> None:
-        """No success is no division by zero."""
+        """Without a success nothing is divided by zero."""
         load = summary([], 0.0, 3, [], 0.1)
         self.assertEqual((load.count, load.failures), (0, 3))
         self.assertEqual((load.rate, load.p99_ms, load.cpu_us), (0, 0, 0))

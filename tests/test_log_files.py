@@ -47,7 +47,7 @@ class LogFilesTests(SynchronousTestCase):
         self.log = Logger("test", observer=LogPublisher(self.observer))
 
     def names(self) -> list[str]:
-        """What lies in the folder."""
+        """The files in the folder."""
         return sorted(file.name for file in self.folder.iterdir())
 
     def zipped(self, name: str) -> str:
@@ -110,7 +110,7 @@ class LogFilesTests(SynchronousTestCase):
 
     @skipUnless(os.name == "posix", "files that are open can be moved")
     def test_taken_away(self) -> None:
-        """A file that another program moves away is opened anew."""
+        """A file that another program moves away is opened again."""
         self.file.rename(self.folder / "elsewhere")
         self.clock.advance(EVERY)
         self.log.info("goes on")

@@ -83,7 +83,7 @@ class _LogCase(SynchronousTestCase):
 
     @property
     def words(self) -> str:
-        """What stands behind the namespace in the only line so far."""
+        """The text after the namespace in the only line so far."""
         found = re.fullmatch(rf"{STAMP} \w+ dmtwisted\.dispatch (.*)\n", self.stream.getvalue(), re.DOTALL)
         assert found is not None, self.stream.getvalue()
         return found[1]
@@ -93,7 +93,7 @@ class TextTests(_LogCase):
     """The form for people."""
 
     def test_line(self) -> None:
-        """A line tells time in Kyiv, level, namespace, request and the sentence."""
+        """A line has time in Kyiv, level, namespace, request and text."""
         event = dict(log_level=LogLevel.info, log_namespace="dmtwisted.dispatch", log_time=AT)
         self.within(
             "3f2a9c01",
@@ -173,7 +173,7 @@ class SentenceTests(_LogCase):
             self.assertEqual(self.words, words)
 
     def test_mistakes(self) -> None:
-        """A format that does not fit its fields is still told, and stops nobody."""
+        """A format that does not fit its fields is still logged, without an error."""
         for form, fields in (
             ("{missing}", {}),
             ("{a:d}", {"a": "x"}),
@@ -186,7 +186,7 @@ class SentenceTests(_LogCase):
             self.assertRegex(self.words, "Unable to format event|MESSAGE LOST")
 
     def test_secrets(self) -> None:
-        """A field with a secret name reads ``***``, whatever it is and wherever in the format it stands."""
+        """A field with a secret name shows ``***``, whatever it is and anywhere in the format."""
         for form in ("{password}", "{x_api_key!r:>20}", "{tls.passphrase}", "{body[usr_pass]}", "{token()}"):
             self.stream.truncate(self.stream.seek(0))
             self.log.info(f"a {form} {{b}}", password="x", body={"usr_pass": "x"}, b="{c}")
@@ -430,7 +430,7 @@ class WritingTests(SynchronousTestCase):
         self.assertEqual(self.words, ["0", "1"])
 
     def test_full_disk(self) -> None:
-        """A log that cannot be written stops nobody, and goes on when it can be."""
+        """A log that cannot be written does not stop the service, and continues when it can be."""
         stream = _Full()
         log = Logger("x", observer=observer(stream))
         stream.full = True
@@ -465,7 +465,7 @@ class OpenTests(SynchronousTestCase):
         self.assertTrue(lines[1].endswith("info x каса \\udcff".encode()), lines[1])
 
     def test_mode(self) -> None:
-        """A new log file is no business of other users of the machine."""
+        """Other users of the machine cannot read a new log file."""
         before = os.umask(0o002)
         self.addCleanup(os.umask, before)
         path = Path(self.mktemp())
@@ -531,7 +531,7 @@ class ContextTests(_LogCase):
 
     @property
     def lines(self) -> list[str]:
-        """What stands behind the namespace in each first line."""
+        """The text after the namespace in each first line."""
         return [line.split(" ", 3)[3] for line in self.stream.getvalue().splitlines() if line[0] != " "]
 
     def test_await(self) -> None:
@@ -601,7 +601,7 @@ class ContextTests(_LogCase):
         self.assertEqual(self.lines, ["[a] inner", "[a] outer", "[a] started"])
 
     def test_nobody_else(self) -> None:
-        """An id that a coroutine set is not seen by whoever started it, nor by whoever fires."""
+        """An id that a coroutine sets is not visible to the code that started it or that fires."""
         wait = Deferred[None]()
         Deferred.fromCoroutine(self._work("a", wait))
         self.assertEqual(request_id.get(), "")
@@ -623,7 +623,7 @@ class ContextTests(_LogCase):
         self.assertEqual(self.lines, ["[a] works"])
 
     def test_plain_callbacks(self) -> None:
-        """A callback of a plain Deferred runs under the id of whoever fires it: await, to keep one's own."""
+        """A callback of a plain Deferred runs with the id of the code that fires it; await keeps the own id."""
         wait = Deferred[None]()
         self.within("a", lambda: wait.addCallback(lambda _: self.log.info("called")))
         self.within("b", lambda: wait.callback(None))

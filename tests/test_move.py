@@ -20,7 +20,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.commands import database as command
 from dmtwisted.commands.main import main
-from dmtwisted.commands.progress import Progress
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.store.carry import moving
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
@@ -725,7 +725,7 @@ class CommandTests(MoveCase):
             self.assertEqual(self.db("upgrade", *self.configured())[0], 1)
         status, out, err = self.db("upgrade", *self.configured())
         self.assertEqual(status, 0, err)
-        self.assertIn(f"schema 0001 became {head()}", out)
+        self.assertIn(f"from schema 0001 to {head()}", out)
         [copy] = self.folder.glob("*.before-upgrade-*")
         self.assertIn(str(copy), out)
         self.assertEqual(sqlite_revision(copy), "0001")
@@ -735,7 +735,7 @@ class CommandTests(MoveCase):
         """A new database is made, and one that is of this version is left as it is."""
         status, out, _ = self.db("upgrade", *self.configured())
         self.assertEqual(status, 0)
-        self.assertIn(f"schema none became {head()}", out)
+        self.assertIn(f"from schema none to {head()}", out)
         before = self.path.read_bytes()
         status, out, _ = self.db("upgrade", *self.configured())
         self.assertEqual(status, 0)
@@ -749,12 +749,11 @@ class ProgressTests(SynchronousTestCase):
     def test_lines(self) -> None:
         """Where there is no terminal short work says nothing, and long work a line now and then."""
         told = io.StringIO()
-        progress = Progress(stream=told)
-        progress("operation", 0, 1000)
-        self.assertEqual(told.getvalue(), "")
-        progress._shown -= 100
-        progress("operation", 500, 1000)
-        progress.done()
+        with ProgressBar(stream=told) as progress:
+            progress("operation", 0, 1000)
+            self.assertEqual(told.getvalue(), "")
+            progress._shown -= 100
+            progress("operation", 500, 1000)
         line, rest = told.getvalue().split("\n", 1)
         self.assertEqual(rest, "")
         self.assertTrue(line.startswith(" 50%  500 of 1,000 rows"), line)
@@ -762,7 +761,7 @@ class ProgressTests(SynchronousTestCase):
     def test_next_part(self) -> None:
         """Another part of the work begins with a pace of its own."""
         told = io.StringIO()
-        progress = Progress(stream=told)
+        progress = ProgressBar(stream=told)
         progress("copy", 500, 1000)
         progress("compare", 0, 2000)
         progress._shown -= 100
@@ -773,10 +772,9 @@ class ProgressTests(SynchronousTestCase):
         """On a terminal there is a bar, which is gone at the end."""
         told = io.StringIO()
         told.isatty = lambda: True  # type: ignore[method-assign]
-        progress = Progress(stream=told)
-        progress("operation", 0, 1000)
-        progress._shown -= 100
-        progress("operation", 500, 1000)
-        self.assertIn("[###############...............]  50%", told.getvalue())
-        progress.done()
+        with ProgressBar(stream=told) as progress:
+            progress("operation", 0, 1000)
+            progress._shown -= 100
+            progress("operation", 500, 1000)
+            self.assertIn("[###############...............]  50%", told.getvalue())
         self.assertTrue(told.getvalue().endswith("\r\x1b[K"))

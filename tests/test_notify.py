@@ -1,4 +1,4 @@
-"""The service manager is told in its own protocol, and only what is true."""
+"""The service manager is notified in its own protocol, and correctly."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NotifierTests(SynchronousTestCase):
         return made
 
     def test_ready(self) -> None:
-        """Ready is told with where we serve, and only from then on that we are alive, three times in the limit."""
+        """Ready is sent with our address, and watchdog messages only from then on, three times within the limit."""
         ours = self.notifier()
         self.clock.advance(100)
         self.assertEqual(self.manager.heard(), [])
@@ -72,7 +72,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(self.environment, {"PATH": "/bin"})
 
     def test_no_watchdog(self) -> None:
-        """A manager that does not watch, or watches another process, is not told that we are alive."""
+        """A manager that does not watch us, or watches another process, gets no watchdog messages."""
         for watched in ({}, {"WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "soon"}):
             self.environment = {"NOTIFY_SOCKET": self.address, **watched}
             self.notifier().ready("well")
@@ -112,7 +112,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(manager.heard(), ["READY=1\nSTATUS=well"])
 
     def test_nobody(self) -> None:
-        """Where nobody asked nothing is sent, and nothing runs."""
+        """Without a manager nothing is sent, and nothing runs."""
         self.environment = {}
         ours = self.notifier()
         ours.ready("well")
@@ -120,7 +120,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual((self.manager.heard(), self.clock.getDelayedCalls()), ([], []))
 
     def test_manager_busy(self) -> None:
-        """A manager that has no room is told once more that we are ready; that we live is left out until then."""
+        """A manager with a full socket gets the ready message again; watchdog messages wait until then."""
         ours = self.notifier()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other, suppressing(BlockingIOError):
             other.setblocking(False)
@@ -132,7 +132,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(self.manager.heard(), ["READY=1\nSTATUS=well"])
 
     def test_manager_gone(self) -> None:
-        """A manager that is gone stops nobody: it is said once in the log."""
+        """A missing manager does not stop the service, and is logged once."""
         ours = Notifier("no-such-folder/notify", 60, self.clock)
         self.addCleanup(ours.stopped)
         with capturedLogs() as told:

@@ -55,7 +55,7 @@ REFUSED = {
     "an amount for nothing": changed(sum=5, rows=[], pays=[]),
     "an open shift opened": opening_body(REGISTER).replace("open-", "again-"),
 }
-"""What nobody sells."""
+"""Goods that are not sold."""
 
 
 def run_apart(answer: Coroutine[Any, Any, bytes]) -> bytes:
@@ -128,7 +128,7 @@ class _PeerTests:
         case.assertEqual(self.both(sale_body(REGISTER, "one"))[1]["info"]["docno"], "2")
 
     def test_garbage(self) -> None:
-        """What is no request is refused with 2000."""
+        """An invalid request is refused with 2000."""
         case: Any = self
         case.assertEqual([answer["res"] for answer in self.both("{")], [2000, 2000])
 
@@ -236,7 +236,7 @@ class ReportTests(SynchronousTestCase):
         self.assertEqual((aiohttp.name, aiohttp.ours_to_it), (self.aiohttp, Share(1.8, 1.0, 2.0)))
 
     def test_table(self) -> None:
-        """The table tells each with its ratio; processor time only where it is known."""
+        """The table shows each with its ratio, and processor time only if it is known."""
         lines = table(rows_of(64, self.rounds)).splitlines()
         self.assertEqual(len(lines), 4)
         self.assertIn("500", lines[1])
@@ -252,7 +252,7 @@ class ReportTests(SynchronousTestCase):
         self.assertIn("pip install -e '.[bench]'", str(raised.exception))
 
     def test_no_source_tree(self) -> None:
-        """Where there is no source tree there are no peers."""
+        """Without the source tree there are no peers."""
         self.patch(bench_peers, "HOME", Path(self.mktemp()))
         self.assertIn("source tree", missing())
 

@@ -67,7 +67,7 @@ class ThreadedProcessTests(TestCase):
         return keeper, transport
 
     async def test_both_ways(self) -> None:
-        """A megabyte of any bytes goes in and comes back; complaints are heard apart; the end is told last."""
+        """A megabyte of any bytes goes in and comes back; errors are read apart; the end is reported last."""
         keeper, child = self.begun(ECHO)
         self.assertIsInstance(child.pid, int)
         every = bytes(range(256)) * 2048
@@ -83,7 +83,7 @@ class ThreadedProcessTests(TestCase):
         self.assertIsNone(child.pid)
 
     async def test_status(self) -> None:
-        """A child that ends with a status tells it; writing to it and ending it does no harm afterwards."""
+        """The status of a child is reported; writing to it and killing it afterwards has no effect."""
         keeper, child = self.begun("raise SystemExit(7)")
         ended = await keeper.ended
         self.assertIsInstance(ended, ProcessTerminated)
@@ -110,7 +110,7 @@ class ThreadedProcessTests(TestCase):
         self.assertEqual(keeper.said[1], b"heard")
 
     async def test_large_answer_to_a_deaf_child(self) -> None:
-        """A child that does not read what it is given ends all the same, and holds nobody up."""
+        """A child that does not read its input can end, and blocks nothing."""
         keeper, child = self.begun("import os; os.close(0); print('ready', flush=True)")
         child.write(b"x" * (4 << 20))
         await keeper.ended

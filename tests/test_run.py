@@ -75,7 +75,7 @@ class RunTests(SynchronousTestCase):
         self.assertEqual((ended.stdout.strip(), ended.stderr), ("False", ""))
 
     def test_letters(self) -> None:
-        """Words that a code page has no letters for are spelled out, and end nobody's start."""
+        """Characters that a code page lacks are escaped, and do not stop the start."""
         raw = io.BytesIO()
         stream = io.TextIOWrapper(raw, encoding="cp1252")
         take_any_letter(stream, io.StringIO())

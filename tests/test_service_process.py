@@ -226,7 +226,7 @@ class StartTests(ProcessCase):
         self.assertEqual((service.wait(), service.complaints), (0, ""))
 
     def test_not_in_training(self) -> None:
-        """Without training there is no device of which nobody asked, and nothing is printed but the log."""
+        """Without training no device is created by default, and only the log is printed."""
         service = self.spawn(*RUN, "--state", "state", "--port", "0")
         service.wait_until_ready()
         self.assertEqual(service.execute(sale())["res"], 1091)
@@ -252,7 +252,7 @@ class RefusedStartTests(ProcessCase):
         return line.removeprefix("dmtwisted: ")
 
     def test_port_taken(self) -> None:
-        """A port on which somebody else listens is named with the reason."""
+        """A port in use is named with the reason."""
         with socket.create_server((HOST, 0)) as taken:
             port = taken.getsockname()[1]
             said = self.complaint("--state", "state", "--port", str(port))
@@ -264,7 +264,7 @@ class RefusedStartTests(ProcessCase):
         self.assertEqual(said, f"cannot listen on 192.0.2.1:0: {os.strerror(errno.EADDRNOTAVAIL)}")
 
     def test_name_as_an_address(self) -> None:
-        """A host that nobody can resolve is named, and is no traceback."""
+        """A host that cannot be resolved is named, without a traceback."""
         said = self.complaint("--config", self.config('[server]\nhost = "no.such.host.invalid"\nport = 0\n'))
         self.assertIn("cannot listen on no.such.host.invalid:0: ", said)
 
@@ -286,7 +286,7 @@ class RefusedStartTests(ProcessCase):
         self.assertEqual(said, f'{path}: [server] port: a whole number is expected, not "1"')
 
     def test_database_of_another_program(self) -> None:
-        """A database in which somebody else's tables are in our way is named with what is in the way."""
+        """A database with conflicting tables is named with the conflict."""
         state = self.folder / "state"
         state.mkdir()
         with closing(sqlite3.connect(state / "dmtwisted.db")) as database:
@@ -296,7 +296,7 @@ class RefusedStartTests(ProcessCase):
         self.assertIn("table device already exists", said)
 
     def test_unknown_option(self) -> None:
-        """An option that is not there is told, with status 1 and without a traceback."""
+        """An unknown option is reported, with status 1 and without a traceback."""
         service = self.spawn(*RUN, "--prot", "1")
         self.assertEqual(service.wait(), 1)
         self.assertIn("prot", service.complaints.splitlines()[-1])

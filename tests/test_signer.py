@@ -47,7 +47,7 @@ class SignerTests(SynchronousTestCase):
             self.assertEqual(verify(own.sign(b"", NOW), NOW, None).signed_at, NOW)
 
     def test_facts(self) -> None:
-        """It tells whose key it is, until when, and what for."""
+        """It shows the owner, the validity and the use of the key."""
         facts = BuiltInSigner(OWNER.key, OWNER.certificate).facts
         self.assertEqual((facts.subject, facts.issuer), ("Каса 1", "Test authority"))
         self.assertEqual((facts.tax_number, facts.person_tax_number), ("12345678", "1234567890"))
@@ -70,7 +70,7 @@ class SignerTests(SynchronousTestCase):
         self.assertRaises(NoKey, BuiltInSigner, agrees.key, agrees.certificate)
 
     def test_self_test_first(self) -> None:
-        """Where the known answers come out wrong there is no signer, however often; else they are asked once."""
+        """With wrong known answers there is no signer, however often; right ones are checked once."""
 
         def fails() -> None:
             asked.append(1)
@@ -89,7 +89,7 @@ class SignerTests(SynchronousTestCase):
         self.assertEqual(asked, [1, 1, 2])
 
     def test_closed(self) -> None:
-        """A closed signer signs no more and still tells its facts; closing twice is nothing."""
+        """A closed signer does not sign, but shows its facts; closing twice has no effect."""
         own = BuiltInSigner(OWNER.key, OWNER.certificate)
         own.close()
         own.close()
@@ -108,7 +108,7 @@ class ChoiceTests(SynchronousTestCase):
     """Which key of a file signs."""
 
     def test_the_one_that_signs(self) -> None:
-        """Of several keys the one whose certificate allows signatures is taken, wherever it stands."""
+        """Of several keys the one whose certificate allows signatures is used, at any position."""
         agrees = AUTHORITY.issue("x", usage=KeyUsage.KEY_AGREEMENT)
         known = [agrees.certificate, OWNER.certificate]
         for file in (key_file(agrees, OWNER), key_file(OWNER, agrees)):

@@ -16,7 +16,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from dmtwisted.commands import signer as command
-from dmtwisted.commands.signer import Agent, NotStarted, SignerOptions, signer_in, start, token_in
+from dmtwisted.commands.servers import NotStarted
+from dmtwisted.commands.signer import Agent, SignerOptions, signer_in, start, token_in
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.registers.agent_key import ASK_AGAIN_S, AgentKey
 from dmtwisted.registers.keys import ISigningKey, SigningKey
@@ -49,7 +50,7 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual(signing_agent.encode(SignAsked(b"<?x")), b'{"content":"PD94"}')
 
     def test_wrong(self) -> None:
-        """What is none of them is an error with words, whatever status it has."""
+        """Any other answer is an error with a text, whatever its status."""
         for reply, said in (
             (Reply(200, {}, b"<html>"), "cannot be read"),
             (Reply(200, {}, b'{"message":5}'), "cannot be read"),
@@ -149,7 +150,7 @@ class CommandTests(SynchronousTestCase):
             self.assertIn("--tls", str(self.assertRaises(usage.UsageError, self.options, "--listen", place)))
 
     def test_token(self) -> None:
-        """The token is made once, for its owner's eyes, and an empty one is none."""
+        """The token is created once, readable only for its owner, and an empty one is refused."""
         file = self.folder / "token"
         token, made = token_in(file)
         self.assertTrue(made)
@@ -162,7 +163,7 @@ class CommandTests(SynchronousTestCase):
         self.assertRaises(NotStarted, token_in, self.folder / "nowhere" / "token")
 
     def test_passwords(self) -> None:
-        """The password comes from a file, the environment, or is asked for; a wrong one is told."""
+        """The password comes from a file, the environment, or is asked for; a wrong one is reported."""
         password = self.folder / "password"
         password.write_text("таємно\nякась примітка\n", "utf-8")
         del os.environ[command.PASSWORD]
@@ -175,7 +176,7 @@ class CommandTests(SynchronousTestCase):
         self.assertIn("password", str(failed))
 
     def test_certificates(self) -> None:
-        """A file without certificates takes one along; a missing file and an ended key are told."""
+        """A file without certificates can use another one; a missing file and an expired key are reported."""
         self.file.write_bytes(keys().file(keys().cashier))
         self.assertRaises(NotStarted, signer_in, self.options())
         certificate = self.folder / "one.cer"
@@ -188,10 +189,10 @@ class CommandTests(SynchronousTestCase):
         self.assertRaises(NotStarted, signer_in, self.options())
 
     def test_start(self) -> None:
-        """It says where it listens, whose key it holds and where the token is; a port that is taken is told."""
+        """It prints its address, the owner of the key and the file of the token; a port in use is reported."""
         reactor = Ports()
         line = start(self.options("--listen", "3950"), reactor)
-        self.assertIn("Олена Коваль, until 2027-09-21, on http://127.0.0.1:3950, token made in", line)
+        self.assertIn("Олена Коваль, until 2027-09-21, on http://127.0.0.1:3950, token created in", line)
         self.assertEqual(reactor.places, [("127.0.0.1", 3950)])
         reactor.advance(1_790_000_000)
         line = start(self.options("--listen", "0.0.0.0:3950", "--tls", str(self.folder / "tls")), reactor)
@@ -378,5 +379,5 @@ class RegisterTests(SynchronousTestCase):
         self.shop.settings("one", signer_url="http://127.0.0.1:3950")
 
     def test_network(self) -> None:
-        """Without an agent there is no way to one."""
+        """Without an agent there is no connection to one."""
         self.assertIsNone(to_agent(PrroSettings(), None))  # type: ignore[arg-type]

@@ -32,18 +32,18 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import KYIV
-from dmtwisted.commands.control import Control, FarEnd, NotStarted
-from dmtwisted.commands.far_ends import DOTS_PER_MM, WIRES, customers
+from dmtwisted.commands.control import Control, SimulatedPeer
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.commands.serial_plug import REOPEN, SerialPlug
+from dmtwisted.commands.servers import NotStarted, place
 from dmtwisted.commands.simulate import (
     DeviceOptions,
     Running,
     SimulateOptions,
-    place,
     seconds,
     start,
 )
+from dmtwisted.commands.simulated_devices import DOTS_PER_MM, WIRES, customers
 from dmtwisted.lab.children import HOME, environment
 from protocols.printers.commands import Cut, Drawer, Text
 from protocols.printers.compose import compose
@@ -107,7 +107,7 @@ class Line:
 
 
 class Ports(MemoryReactorClock):
-    """A reactor in memory, with somebody else on port 9999."""
+    """A reactor in memory, with port 9999 in use."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class Simulation:
         self.reactor = Ports()
         self.reactor.advance(NOON.timestamp())
         self.running: Running = start(options(words, *more), self.reactor)
-        case.addCleanup(self.running.far_end.close)
+        case.addCleanup(self.running.peer.close)
         self.factory, control = self.reactor.factories
         self._treq: Any = StubTreq(control.resource)
 
@@ -244,7 +244,7 @@ class OptionsTests(SynchronousTestCase):
 
 
 class ControlTests(SynchronousTestCase):
-    """The control port, whatever stands behind it."""
+    """The control port of any simulator."""
 
     def setUp(self) -> None:
         """A terminal."""
@@ -267,18 +267,18 @@ class ControlTests(SynchronousTestCase):
         self.assertNotIn("/strip", ways)
 
     def test_scenario(self) -> None:
-        """Rules that were put are told with everything that was left out, and met by the device."""
+        """Rules are returned with all defaults, and used by the device."""
         given = {"rules": [{"on": "payment", "then": "refuse", "code": 51, "times": 2}]}
         wanted = {"rules": [{"on": "payment", "then": "refuse", "times": 2, "code": "51", "delay_ms": 0}]}
         self.assertEqual(self.simulation.json("PUT", "/scenario", given), wanted)
         self.assertEqual(self.simulation.json("GET", "/scenario"), wanted)
-        rule = self.simulation.running.far_end.scenario.take("payment")
+        rule = self.simulation.running.peer.scenario.take("payment")
         assert rule is not None
         self.assertEqual(rule.code, "51")
         self.assertEqual(self.simulation.json("GET", "/scenario")["rules"][0]["times"], 1)
 
     def test_rule_that_does_not_fit(self) -> None:
-        """A rule that nobody could follow is 422 with its path, and the old rules stay."""
+        """An impossible rule is 422 with its path, and the old rules stay."""
         self.simulation.json("PUT", "/scenario", {"rules": [{"on": "any", "then": "silent"}]})
         cases: tuple[tuple[object, str], ...] = (
             ({"rules": [{"on": "any", "then": "silent"}, {"on": "tea", "then": "accept"}]}, "rules[1].on"),
@@ -300,7 +300,7 @@ class ControlTests(SynchronousTestCase):
         self.assertEqual((status, [each["path"] for each in error["errors"]]), (422, [""]))
 
     def test_no_json(self) -> None:
-        """A body that is no JSON, or is endless, is 400."""
+        """A body that is not JSON, or too long, is 400."""
         for body in (b'{"rules":', b"\xff\xfe", b'{"rules":' + b"[" * 100_000, b" " * (4 * 1024 * 1024 + 1)):
             status, error = self.refusal("PUT", "/scenario", body)
             self.assertEqual((status, error["res"], error["errors"]), (400, 2000, []))
@@ -328,19 +328,19 @@ class ControlTests(SynchronousTestCase):
         self.assertEqual(headers.getRawHeaders(b"content-length"), [b"%d" % len(whole)])
 
     def test_json(self) -> None:
-        """Answers are JSON that nobody keeps."""
+        """Answers are JSON that is not cached."""
         headers = self.simulation.ask("GET", "/ledger")[1]
         self.assertEqual(headers.getRawHeaders(b"content-type"), [b"application/json"])
         self.assertEqual(headers.getRawHeaders(b"cache-control"), [b"no-store"])
 
     def test_fault_of_ours(self) -> None:
         """What fails inside is 500 and logged, and the next request is served."""
-        far_end = self.simulation.running.far_end
+        peer = self.simulation.running.peer
 
         def broken() -> dict[str, Any]:
             raise RuntimeError("out of order")
 
-        treq: Any = StubTreq(Control(replace(far_end, state=broken)))
+        treq: Any = StubTreq(Control(replace(peer, state=broken)))
         answer = self.successResultOf(treq.get("http://control/state"))
         self.assertEqual(answer.code, 500)
         self.assertEqual(json.loads(self.successResultOf(answer.content()))["res"], 1016)
@@ -411,7 +411,7 @@ class PrinterTests(SynchronousTestCase):
         self.assertTrue(line.broken)
 
     def test_bodies(self) -> None:
-        """What a deed is told has to fit: 422 with the member, and nothing is done."""
+        """An invalid member of an action is 422 with its name, and nothing is done."""
         simulation = Simulation(self, "printer")
         for deed, body, path in (
             ("break_down", {}, "fault"),
@@ -598,7 +598,7 @@ PAY: dict[str, tuple[str, Callable[[Simulation], bool]]] = {
     "concert-v2": ("", pay_concert),
     "nexo": (" --terminal-id V400m-1", pay_nexo),
 }
-"""How a till pays 125.50 on each wire, with bytes of the codec, and what it tells the terminal beforehand."""
+"""How a till pays 125.50 on each protocol, with bytes of the codec, and what it sends beforehand."""
 
 
 class TerminalTests(SynchronousTestCase):
@@ -702,7 +702,7 @@ class StartTests(SynchronousTestCase):
         return folder.absolute() / name
 
     def test_ports(self) -> None:
-        """It listens where it was told, else on free ports of this machine, and says where."""
+        """It listens at the given address or on free ports of this machine, and prints it."""
         simulation = Simulation(self, "printer --listen 0.0.0.0:9101 --control [::1]:3941")
         self.assertEqual(simulation.reactor.places, [("0.0.0.0", 9101), ("::1", 3941)])
         line = "dmtwisted simulate: printer epson on 0.0.0.0:9101, control on http://[::1]:3941/"
@@ -730,7 +730,7 @@ class StartTests(SynchronousTestCase):
                 path = self.path()
                 path.write_bytes(text)
                 said = self.refusal(kind, "--ledger", str(path))
-                self.assertTrue(said.startswith(f"the ledger {path} cannot be opened: it is no ledger"), said)
+                self.assertTrue(said.startswith(f"the ledger {path} cannot be opened: it is not a ledger"), said)
                 self.assertEqual(path.read_bytes(), text)
             folder = self.path().parent
             self.assertEqual(
@@ -754,7 +754,7 @@ class StartTests(SynchronousTestCase):
             )
             self.assertTrue(pay_privatbank(simulation))
             self.assertEqual(simulation.entries, [("payment", "accepted", 12550)] * count)
-            simulation.running.far_end.close()
+            simulation.running.peer.close()
         [first, second] = [json.loads(line)["number"] for line in path.read_bytes().splitlines()]
         self.assertNotEqual(first, second)
 
@@ -765,7 +765,7 @@ class StartTests(SynchronousTestCase):
 
 
 class Socket:
-    """A serial port in memory: opens, or fails as it is told."""
+    """A serial port in memory, which opens or fails as set."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -789,9 +789,9 @@ class SerialPlugTests(SynchronousTestCase):
     def setUp(self) -> None:
         """A printer that is plugged in."""
         self.clock, self.socket = Clock(), Socket()
-        far_end: FarEnd = options("printer").far_end(self.clock)
-        self.scenario = far_end.scenario
-        self.plug = SerialPlug(self.clock, self.socket, far_end.factory)
+        peer: SimulatedPeer = options("printer").peer(self.clock)
+        self.scenario = peer.scenario
+        self.plug = SerialPlug(self.clock, self.socket, peer.factory)
         self.successResultOf(self.plug.plug_in())
 
     def test_carries_bytes(self) -> None:
@@ -823,7 +823,7 @@ class SerialPlugTests(SynchronousTestCase):
         """A device that turns its caller away is there again a while later."""
         device = Terminal(self.clock)
         wire = options("terminal --protocol concert-v2")
-        factory = WIRES["concert-v2"].device(device, self.clock, cast(Any, wire))
+        factory = WIRES["concert-v2"].factory(device, self.clock, cast(Any, wire))
         device.scenario.replace({"rules": [{"on": "any", "then": "unreachable"}]})
         self.failureResultOf(SerialPlug(self.clock, self.socket, factory).plug_in(), NoProtocol)
         self.successResultOf(SerialPlug(self.clock, self.socket, factory).plug_in())
@@ -881,7 +881,7 @@ class PageTests(SynchronousTestCase):
             simulation.line().say(compose((Text("ФІСКАЛЬНИЙ ЧЕК", "center"),), PROFILES["epson"]).data)
 
     def test_nothing_is_missing(self) -> None:
-        """Every option, protocol, path and deed of people stands on the page."""
+        """Every option, protocol, path and action is on the page."""
         page = PAGE.read_text("utf-8")
         for kind in ("printer", "ipp", "terminal --protocol nexo", "tax-service"):
             for name in options(kind).longOpt:
@@ -1005,4 +1005,4 @@ class EntriesTests(SynchronousTestCase):
         pay_privatbank(simulation)
         [entry] = simulation.json("GET", "/ledger")["entries"]
         self.assertEqual(list(entry), ["n", "kind", "status", "number", "sum", "ref", "dt"])
-        self.assertEqual(entry, msgspec.to_builtins(next(iter(simulation.running.far_end.entries()))))
+        self.assertEqual(entry, msgspec.to_builtins(next(iter(simulation.running.peer.entries()))))

@@ -19,14 +19,14 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.lab.soak import command as command
 from dmtwisted.lab.soak.command import SoakOptions, words
-from dmtwisted.lab.soak.judging import Minute, Verdict, drift, growth, judge, kept, slope
+from dmtwisted.lab.soak.judging import Minute, SoakVerdict, drift, growth, judge, kept, slope
 from dmtwisted.lab.soak.load import (
     OTHER,
     SALE,
     Asked,
     Counted,
-    Line,
     NowAndThen,
+    QueuedConnection,
     Till,
     get,
     payment,
@@ -88,7 +88,7 @@ class CountedTests(SynchronousTestCase):
     OK = b'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"res":0}'
 
     def test_counted(self) -> None:
-        """A sale counts from when it fell due; what is no success is a failure with its words."""
+        """The time of a sale counts from when it was due; any other answer is a failure with its text."""
         counted = Counted()
         for spent in (1, 2, 3, 100):
             counted.answered(Asked(1_000_000, SALE, b"sale"), self.OK, 1_000_000 + spent * 1_000_000)
@@ -136,7 +136,7 @@ class LineTests(SynchronousTestCase):
         self.addCleanup(far.close)
         self.patch(socket, "create_connection", lambda place, timeout: _Wire(near))
         with selectors.DefaultSelector() as selector:
-            line = Line(("127.0.0.1", 1), selector)
+            line = QueuedConnection(("127.0.0.1", 1), selector)
             line.add(Asked(0, SALE, b"first"))
             line.add(Asked(0, SALE, b"second"))
             self.assertEqual((far.recv(100), len(line.waiting)), (b"first", 1))
@@ -144,12 +144,12 @@ class LineTests(SynchronousTestCase):
             self.assertFalse(line.overdue(now))
             self.assertTrue(line.overdue(now + 31 * 10**9))
             far.sendall(CountedTests.OK)
-            self.assertEqual(line.hear(), CountedTests.OK)
+            self.assertEqual(line.receive(), CountedTests.OK)
             line.under_way = None
             line.go_on()
             self.assertEqual(far.recv(100), b"second")
             far.close()
-            self.assertRaises(ConnectionResetError, line.hear)
+            self.assertRaises(ConnectionResetError, line.receive)
             line.drop()
             self.assertIsNone(line.under_way)
 
@@ -158,7 +158,7 @@ class SamplingTests(SynchronousTestCase):
     """What is seen of processes."""
 
     def test_held(self) -> None:
-        """Memory, descriptors and threads as the system tells them."""
+        """Memory, descriptors and threads as the system shows them."""
         own = Path(self.mktemp()) / "7"
         (own / "fd").mkdir(parents=True)
         for number in range(3):
@@ -205,7 +205,7 @@ MINUTES = [Minute(number, 6000, 5.0, 20.0) for number in range(30)]
 class JudgingTests(SynchronousTestCase):
     """What is made of it."""
 
-    def judged(self, samples: list[Sample], minutes: list[Minute] = MINUTES) -> Verdict:
+    def judged(self, samples: list[Sample], minutes: list[Minute] = MINUTES) -> SoakVerdict:
         """The verdict after half an hour of which five minutes do not count."""
         return judge(samples, minutes, 300, 100)
 
@@ -220,11 +220,11 @@ class JudgingTests(SynchronousTestCase):
         self.assertLess(abs(verdict.start_mb - 80.5), 0.6)
 
     def test_warm_up(self) -> None:
-        """What is taken in the first minutes is no growth."""
+        """Memory that is used in the first minutes is not growth."""
         self.assertEqual(self.judged(series(*(min(80, 50 + n) for n in range(180)))).wrong, ())
 
     def test_growth(self) -> None:
-        """Memory that creeps up is found, however much it breathes; so much is told as it grew by."""
+        """Slowly growing memory is found despite its variation, and the growth is reported."""
         chance = random.Random(1)
         verdict = self.judged(series(*(80 + 0.05 * n + chance.random() for n in range(180))))
         self.assertLess(abs(verdict.growth - 100 * 0.05 * 149 / 82), 0.4)
@@ -304,7 +304,7 @@ class CommandTests(SynchronousTestCase):
         return str(folder)
 
     def test_status(self) -> None:
-        """0 when all is well, 130 when it was ended early, 1 when something is wrong; the file tells everything."""
+        """0 when all is well, 130 when it was ended early, 1 when something is wrong; the file has all figures."""
         status, told = self.play(MINUTES, stopped=False)
         self.assertEqual((status, told["stopped"], len(told["minutes"])), (0, False, 30))  # type: ignore[arg-type]
         status, told = self.play(MINUTES[:10], stopped=True)

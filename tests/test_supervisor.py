@@ -80,7 +80,7 @@ class Life:
 
 
 class Desk:
-    """A clock, the lives that come, and what the supervisor tells."""
+    """A clock, the runs of the service, and the reports of the supervisor."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -137,7 +137,7 @@ class SupervisorTests(SynchronousTestCase):
         self.desk.plans = list(plans)
 
     def run_until(self, moment: float) -> None:
-        """Run, and be told to stop at ``moment``."""
+        """Run, and stop at ``moment``."""
         self.desk.at[moment] = self.desk.supervisor.stop
         self.desk.supervisor.run()
 
@@ -215,7 +215,7 @@ class SupervisorTests(SynchronousTestCase):
         self.assertEqual(self.desk.lives[0].ended, 1)
 
     def test_cannot_be_started(self) -> None:
-        """A program that is not there is told, tried again, and given up."""
+        """A missing program is reported, tried again, and given up."""
 
         def none() -> Life:
             raise FileNotFoundError(2, "No such file or directory", "python.exe")
@@ -236,7 +236,7 @@ class SupervisorTests(SynchronousTestCase):
         self.assertEqual(self.desk.lives[0].ended, 1)
 
     def test_never_ends(self) -> None:
-        """A process that the system cannot end keeps nobody waiting for ever."""
+        """A process that the system cannot kill does not block for ever."""
         self.plan(lambda: Life(self.desk, stops_in=float("inf")))
         self.patch(Life, "end", lambda life: None)
         self.run_until(10)
@@ -265,7 +265,7 @@ class SupervisorTests(SynchronousTestCase):
         self.assertEqual(self.desk.lives, [])
 
     def test_numbers(self) -> None:
-        """Each thing that is told has a number of its own, for whoever filters a log by it."""
+        """Each event has its own number, by which a log can be filtered."""
         self.assertEqual(len({what.number for what in What}), len(What))
 
 
@@ -301,7 +301,7 @@ class RealServiceTests(SynchronousTestCase):
         self.told.append((what, words))
 
     def heard(self, what: What, times: int = 1) -> str:
-        """The words of ``what``, as soon as it was told so often."""
+        """The text of ``what``, as soon as it was reported so often."""
         return until(
             lambda: (
                 found[-1] if len(found := [words for told, words in self.told if told is what]) >= times else None
@@ -329,7 +329,7 @@ class RealServiceTests(SynchronousTestCase):
             wire.close()
 
     def test_kept(self) -> None:
-        """A port that somebody has is named, and taken when it is free; killed, the service serves again; it stops.
+        """A port in use is named, and used when it is free; after a kill the service serves again; it stops.
 
         Without a signal: it ends well when the pipe closes.
         """

@@ -20,7 +20,7 @@ from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import simulate
-from dmtwisted.commands.control import NotStarted
+from dmtwisted.commands.servers import NotStarted
 from dmtwisted.commands.simulate import SimulateOptions
 from protocols.fiscal import packages
 from protocols.fiscal.client import FiscalServer as Client
@@ -79,7 +79,7 @@ class KeysTests(SynchronousTestCase):
         self.folder = Path(self.mktemp())
 
     def test_made_once(self) -> None:
-        """Keys are made when there are none, readable by their owner alone, and found again later."""
+        """Missing keys are created, are closed to other users, and stay the same."""
         keys, made = open_keys(self.folder, NOW)
         self.assertTrue(made)
         for name in ("root.key", "server.key", "cashier.p12"):
@@ -103,13 +103,13 @@ class KeysTests(SynchronousTestCase):
         self.assertEqual(signer.facts.tax_number, TIN)
         self.assertEqual(read_certificate((self.folder / "cashier.cer").read_bytes()), signer.certificate)
 
-    def test_foreigns(self) -> None:
-        """A foreign signature, a changed text, two signatures, and one without a wanted stamp are refused."""
+    def test_strangers(self) -> None:
+        """A stranger's signature, a changed text, two signatures, and one without a wanted stamp are refused."""
         keys, _ = open_keys(self.folder, NOW)
-        foreign = Authority(NOW).cashier("Чужий", TIN)
+        stranger = Authority(NOW).cashier("Чужий", TIN)
         good = identity_of(self.folder).sign(b"a receipt")
         for message in (
-            sign(b"x", foreign.key, foreign.certificate),
+            sign(b"x", stranger.key, stranger.certificate),
             good.replace(b"a receipt", b"a deceipt"),
             b"a receipt",
         ):
@@ -152,7 +152,7 @@ class KeysTests(SynchronousTestCase):
         self.assertEqual(open_keys(self.folder, NOW)[0].stamps, keys.stamps)
 
     def test_damaged(self) -> None:
-        """A folder with other content is reported and left alone."""
+        """A folder with something else in it is reported, and not changed."""
         self.folder.mkdir()
         (self.folder / "root.key").write_bytes(b"something else")
         (self.folder / "root.cer").write_bytes(b"something else")
@@ -211,7 +211,7 @@ class ServiceCase(SynchronousTestCase):
         self.simulation.json("PUT", "/scenario", {"rules": list(rules)})
 
     def register(self) -> Any:
-        """The first register's state, by the control port."""
+        """The state of the first register, by the control port."""
         return self.simulation.json("GET", "/state")["registers"][0]
 
 
@@ -223,13 +223,13 @@ class ServiceTests(ServiceCase):
         self.begin()
 
     def test_registers(self) -> None:
-        """It has the registers of its options, or two, each with its own local number."""
-        state = self.simulation.json("GET", "/state")["registers"]
-        self.assertEqual([(one["number"], one["local"]) for one in state], [(REGISTER, 1), (17, 2)])
+        """It has the given registers, or two, each with its own local number."""
+        told = self.simulation.json("GET", "/state")["registers"]
+        self.assertEqual([(one["number"], one["local"]) for one in told], [(REGISTER, 1), (17, 2)])
         usual = Simulation(self, "tax-service", "--keys", str(self.folder), "--tin", "1234567890")
-        state = usual.json("GET", "/state")["registers"]
-        self.assertEqual([one["number"] for one in state], [4000000001, 4000000002])
-        self.assertEqual({one["tin"] for one in state}, {"1234567890"})
+        told = usual.json("GET", "/state")["registers"]
+        self.assertEqual([one["number"] for one in told], [4000000001, 4000000002])
+        self.assertEqual({one["tin"] for one in told}, {"1234567890"})
         self.assertIn(f"http, keys in {self.folder}", usual.running.line)
 
     def test_objects(self) -> None:
@@ -243,9 +243,9 @@ class ServiceTests(ServiceCase):
         self.assertIsInstance(self.hand_in(self.shop.open()), Accepted)
         self.assertIsInstance(self.hand_in(self.shop.sale()), Accepted)
         self.assertEqual(self.simulation.entries, [("open", "accepted", 0), ("sale", "accepted", 5000)])
-        state = self.register()
-        self.assertEqual((state["shift_open"], state["next_local_number"], state["documents"]), (True, 3, 2))
-        self.assertEqual(state["offline_session"], "202001")
+        told = self.register()
+        self.assertEqual((told["shift_open"], told["next_local_number"], told["documents"]), (True, 3, 2))
+        self.assertEqual(told["offline_session"], "202001")
 
     def test_answers_that_prove_nothing(self) -> None:
         """A ticket whose signature does not hold, half an answer and noise are unknown; the document is there."""
@@ -276,8 +276,8 @@ class ServiceTests(ServiceCase):
 
     def test_block(self) -> None:
         """A blocked register is refused until it is unblocked; an unknown one is reported."""
-        state = self.simulation.json("POST", "/block", {"register": REGISTER})["registers"][0]
-        self.assertEqual(state["blocked_until"], "2026-12-01T00:00:00")
+        told = self.simulation.json("POST", "/block", {"register": REGISTER})["registers"][0]
+        self.assertEqual(told["blocked_until"], "2026-12-01T00:00:00")
         document = self.shop.open()
         self.assertIn("заблоковано", self.hand_in(document).text)
         self.simulation.json("POST", "/unblock", {"register": REGISTER})
@@ -288,8 +288,8 @@ class ServiceTests(ServiceCase):
     def test_clock(self) -> None:
         """Its clock can be put wrong, or into next month; a document of now is then out of time."""
         document = self.shop.open()
-        state = self.simulation.json("POST", "/clock", {"offset_s": 3600})
-        self.assertEqual((state["offset_s"], state["now"]), (3600, "2026-11-21T13:00:00+02:00"))
+        told = self.simulation.json("POST", "/clock", {"offset_s": 3600})
+        self.assertEqual((told["offset_s"], told["now"]), (3600, "2026-11-21T13:00:00+02:00"))
         self.assertIn("часу сервера", self.hand_in(document).text)
         self.simulation.json("POST", "/block", {"register": REGISTER})
         self.simulation.json("POST", "/clock", {"offset_s": 30 * 86_400})
@@ -321,14 +321,14 @@ class ServiceTests(ServiceCase):
         self.begin("--ledger", str(ledger))
         self.assertIsInstance(self.hand_in(self.shop.open()), Accepted)
         shop = self.shop
-        self.simulation.running.far_end.close()
+        self.simulation.running.peer.close()
         self.begin("--ledger", str(ledger))
         self.assertEqual(self.register()["next_local_number"], 2)
         self.assertIsInstance(self.hand_in(shop.sale()), Accepted)
         self.assertEqual([kind for kind, _, _ in self.simulation.entries], ["open", "sale"])
 
     def test_tls(self) -> None:
-        """With TLS its port speaks TLS, under a certificate of the authority in the keys' folder."""
+        """With TLS its port uses a certificate of the authority beside the keys."""
         simulation = Simulation(self, "tax-service", "--keys", str(self.folder), "--tls")
         self.assertIn("https", simulation.running.line)
         clock = simulation.reactor
@@ -387,7 +387,7 @@ class RecordingTests(ServiceCase):
         self.result(self.client.state(REGISTER))
         self.result(self.client.objects())
         self.assertEqual(self.simulation.json("GET", "/state")["recorded"], 9)
-        self.simulation.running.far_end.close()
+        self.simulation.running.peer.close()
         return self.file.read_bytes().splitlines(keepends=True)
 
     def test_all_as_recorded(self) -> None:
@@ -396,18 +396,18 @@ class RecordingTests(ServiceCase):
         self.assertEqual((count, list(map(str, found))), (9, []))
 
     def test_differences(self) -> None:
-        """A different answer is reported with its line and both texts."""
+        """A different answer is reported with its line, both ways."""
         lines = self.recorded()
-        state = json.loads(lines[1])
-        state["status"] = 500
-        lines[1] = json.dumps(state).encode()
+        told = json.loads(lines[1])
+        told["status"] = 500
+        lines[1] = json.dumps(told).encode()
         _, (difference,) = replay(lines)
         self.assertEqual(difference.line, 2)
         self.assertIn(", 500: ", difference.recorded)
         self.assertIn(", 200: ", difference.played)
 
     def test_no_recording(self) -> None:
-        """A broken recording is reported with its line."""
+        """An invalid recording is reported with its line."""
         lines = self.recorded()
         block = next(line for line in lines if b'"deed"' in line)
         for bad, said in (
@@ -425,8 +425,8 @@ class RecordingTests(ServiceCase):
         """The command plays a recording and ends: 0 when all went so, else 1 with what went otherwise."""
         lines = self.recorded()
         for content, status, said in (
-            (b"".join(lines), 0, "9 exchanges, 0 went otherwise"),
-            (b"".join(lines).replace(b'"status":200', b'"status":201', 1), 1, "9 exchanges, 1 went otherwise"),
+            (b"".join(lines), 0, "9 exchanges, 0 different"),
+            (b"".join(lines).replace(b'"status":200', b'"status":201', 1), 1, "9 exchanges, 1 different"),
             (b"nothing", 1, "line 1"),
         ):
             self.file.write_bytes(content)
@@ -511,7 +511,7 @@ class KeyCommandTests(SynchronousTestCase):
         self.assertEqual(keys.open(signer.sign(b"x"), datetime.now(UTC)).name, "Старший")
 
     def test_refused(self) -> None:
-        """Wrong options, and a folder that cannot be used, are reported in one line."""
+        """Invalid options, and a folder that cannot be used, are reported in one line."""
         for words in ("--kind pem", "--file root", "--file a/b", "--days x", "--days 1e9", "--tin 1"):
             self.assertRaises(usage.UsageError, SimulateOptions().parseOptions, ["tax-key", *words.split()])
         folder = Path(self.mktemp())

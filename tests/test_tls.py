@@ -34,9 +34,8 @@ from zope.interface.verify import verifyObject
 from dmtwisted.access.authority import AUTHORITY_FILE, AUTHORITY_KEY, issue, make_authority, names_of_this_machine
 from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
 from dmtwisted.access.tls import LOOK_EVERY, LiveCertificate, check_before_start
-from dmtwisted.commands import tls as command
 from dmtwisted.commands.main import main
-from dmtwisted.config import ConfigError, TlsConfig
+from dmtwisted.config import INSTALLED, ConfigError, TlsConfig
 from dmtwisted.core import Core
 from dmtwisted.store.sqlite.memory import MemoryStore
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
@@ -127,7 +126,7 @@ class ReadTests(WithFolder):
         self.assertIn(str(file), self.why(file, key))
 
     def test_other_key(self) -> None:
-        """A key that belongs to another certificate is told as such."""
+        """A key of another certificate is reported as such."""
         file, key = self.pair()
         key.write_bytes(key_pem(make_key()))
         self.assertIn("does not belong", self.why(file, key))
@@ -221,7 +220,7 @@ class CheckTests(WithFolder):
         self.assertEqual(str(error), "desk.pem: weak, old is signed with SHA1")
 
     def test_remarks(self) -> None:
-        """Its owner is told of an end that is near, of missing names, and of a key that others can read."""
+        """The owner is warned of a near end, of missing names, and of a key that others can read."""
         file, key = self.pair(ends=13, names=())
         key.chmod(0o644)
         told = remarks(read_pem(file, key), MORNING, key)
@@ -467,7 +466,7 @@ class ReplacementTests(HttpsCase):
         self.files[0].unlink()
         self.look(10)
         self.assertEqual(self.connect().subject, "CN=desk")
-        self.assertEqual(log.getvalue().count("is not taken"), 3)
+        self.assertEqual(log.getvalue().count("cannot be used, the old one stays"), 3)
         self.assertIn("cannot be read", self.certificate.status()["error"])
         self.write("new desk")
         self.look()
@@ -498,7 +497,7 @@ class ReplacementTests(HttpsCase):
         self.assertEqual(self.connect().subject, "CN=new desk")
 
     def test_status(self) -> None:
-        """The API tells names, issuer and days left."""
+        """The API returns names, issuer and days left."""
         told = self.connect().ask("GET", "/dm/api/v3/tls").json
         self.assertEqual((told["subject"], told["names"], told["days_left"]), ("desk", ["localhost"], 100))
         self.assertEqual((told["warnings"], told["error"]), ([], ""))
@@ -576,7 +575,7 @@ class AuthorityTests(SynchronousTestCase):
         self.assertEqual(issue(authority, ["desk"], late).ends_at, authority.ends_at)
 
     def test_names(self) -> None:
-        """What is no name of a machine is refused, and so is none at all."""
+        """An invalid host name is refused, and so is a missing one."""
         authority = make_authority(MORNING)
         for names in ([], ["a b"], ["https://desk"], ["x" * 64], [""], ["каса"]):
             self.assertRaises(ValueError, issue, authority, names, MORNING)
@@ -616,7 +615,7 @@ class CommandTests(WithFolder):
         file, key = self.good()
         status, out, err = self.run_command("install", str(file), "--key", str(key))
         self.assertEqual((status, err), (0, ""))
-        installed = self.folder / "state" / "tls" / command.INSTALLED
+        installed = self.folder / "state" / "tls" / INSTALLED
         if os.name == "posix":
             self.assertEqual(installed.stat().st_mode & 0o777, 0o600)
         status, out, _ = self.run_command("status", config=self.section(out))
@@ -655,7 +654,7 @@ class CommandTests(WithFolder):
         self.assertFalse((self.folder / "state").exists())
 
     def test_status(self) -> None:
-        """The status is 1 with one line of why when the service would not start; no certificate is no fault."""
+        """The status is 1 with one line when the service would not start; a missing certificate is not a fault."""
         status, out, _ = self.run_command("status")
         self.assertEqual((status, "HTTP" in out), (0, True))
         file, key = self.good(begins=-9, ends=-1)
@@ -674,7 +673,7 @@ class CommandTests(WithFolder):
         first = (folder / AUTHORITY_FILE).read_bytes()
         if os.name == "posix":
             self.assertEqual((folder / AUTHORITY_KEY).stat().st_mode & 0o777, 0o600)
-        installed = folder / command.INSTALLED
+        installed = folder / INSTALLED
         identity = read_pem(installed, installed)
         self.assertLessEqual({"localhost", "127.0.0.1", "desk.shop.local", "192.0.2.7"}, set(identity.names))
         for word in ("certutil", "update-ca-certificates", "keytool", str(folder / AUTHORITY_FILE), "[tls]"):
@@ -698,4 +697,4 @@ class CommandTests(WithFolder):
         """Without a command it says which there are."""
         with redirect_stderr(StringIO()) as err:
             self.assertRaises(SystemExit, main, ["tls"])
-        self.assertIn("install, status or authority", err.getvalue())
+        self.assertIn("install, status, authority", err.getvalue())

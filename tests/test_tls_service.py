@@ -23,7 +23,7 @@ START = """
 import sys
 from pathlib import Path
 from twisted.internet import reactor
-from dmtwisted.commands.launch import prepare_state
+from dmtwisted.state_folder import prepare_state
 from dmtwisted.config import load
 from dmtwisted.core import Core
 from dmtwisted.store.sqlite.store import SqliteStore
@@ -84,7 +84,7 @@ class HttpsCase(ProcessCase):
         return connection.getresponse().status == 200
 
     def connect(self, service: Service) -> http.client.HTTPSConnection:
-        """A connection of a client that trusts the authority and nobody else."""
+        """A connection of a client that trusts only the authority."""
         connection = http.client.HTTPSConnection(HOST, service.port, timeout=PATIENCE, context=self.trust)
         self.addCleanup(connection.close)
         return connection
@@ -108,7 +108,7 @@ class HttpsServiceTests(HttpsCase):
 
     @promises("1.4.2", "1.4a.1", "1.4b.1.1", "1.4b.1.2", "1.4c.1")
     def test_https_only(self) -> None:
-        """It sells over HTTPS to clients that trust its authority, and to nobody over HTTP."""
+        """It sells over HTTPS to clients that trust its authority, and not over HTTP."""
         service = self.ready()
         connection = self.connect(service)
         self.assertEqual(self.ask(connection, "POST", EXECUTE, fiscal(0, "open"))["res"], 0)

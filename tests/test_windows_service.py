@@ -90,7 +90,7 @@ class WrapperTests(WindowsCase):
             self.assertEqual([what[1] for what in self.windows.events], [What.STOPPED.number])
 
     def test_other_controls(self) -> None:
-        """What we did not ask for does nothing; how it stands is told to whoever asks."""
+        """Other controls have no effect; the state is reported on request."""
         self.made.ServiceCtrlHandlerEx(99, 0, None)
         self.assertEqual(self.made.reported, [])
         self.made._supervisor.state = State.RUNNING
@@ -124,7 +124,7 @@ class WrapperTests(WindowsCase):
         self.assertEqual(self.windows.open_handles, 0)
 
     def test_events(self) -> None:
-        """The log of Windows gets number, gravity and words under our name; a full one stops nobody."""
+        """The event log gets number, severity and text under our name; a full one does not stop the service."""
         for what, kind in ((What.STARTED, 4), (What.ENDED, 2), (What.PORT_TAKEN, 1)):
             self.made.tell(what, "words")
             self.assertEqual(self.windows.events[-1], ("dmtwisted", what.number, kind, ["words"]))
@@ -167,7 +167,7 @@ class InstallTests(WindowsCase):
         self.assertTrue(any("netsh advfirewall" in line and "localport=3939" in line for line in done), done)
 
     def test_class(self) -> None:
-        """The class that Windows is told of can be imported by its name."""
+        """The class in the service's registration can be imported by its name."""
         self.install()
         module, _, name = self.installed.python_class.rpartition(".")
         self.assertIs(getattr(import_module(module), name), self.service.DmtwistedService)
@@ -222,18 +222,18 @@ class InstallTests(WindowsCase):
         """Installing over an older version brings it up to date and keeps everything else."""
         self.install()
         self.installed.python_class = "old.Class"
-        self.assertTrue(any("was there" in line for line in self.install()))
+        self.assertTrue(any("existed" in line for line in self.install()))
         self.assertEqual(self.installed.python_class, "dmtwisted.windows.service.DmtwistedService")
 
     def test_python_of_one_user(self) -> None:
-        """A Python in somebody's own folder is refused before anything is changed: the service could not read it."""
+        """A Python in a user's own folder is refused before anything changes: the service could not read it."""
         self.patch(sys, "prefix", r"C:\Users\olena\AppData\Local\Programs\Python\Python312")
         self.patch(self.control.os, "environ", {"USERPROFILE": r"C:\Users\olena"})
         self.assertIn("for all users", str(self.assertRaises(self.control.ControlFailed, self.install)))
         self.assertEqual(self.windows.services, {})
 
     def test_no_administrator(self) -> None:
-        """Whoever is no administrator is told how to become one."""
+        """A user without administrator rights is told how to get them."""
         self.windows.administrator = False
         for act in (self.install, self.control.start, self.control.stop, self.control.remove):
             self.assertIn("administrator", str(self.assertRaises(self.control.ControlFailed, act)))
@@ -253,7 +253,7 @@ class InstallTests(WindowsCase):
             self.assertIn("service install", str(self.assertRaises(self.control.ControlFailed, act)))
 
     def test_started_and_stopped(self) -> None:
-        """Starting or stopping twice is fine; one that does not come up is told, with where to look."""
+        """Starting or stopping twice is fine; a service that does not start is reported, with where to look."""
         self.install()
         self.assertEqual(self.control.status(), (False, "stopped"))
         for act, runs in ((self.control.stop, False), (self.control.start, True), (self.control.start, True)):
@@ -295,10 +295,10 @@ class CommandTests(WindowsCase):
         for words, status, said in (
             (["install", "--manual"], 0, "installed"),
             (["status"], 3, "stopped"),
-            (["start"], 0, "takes requests"),
+            (["start"], 0, "accepts requests"),
             (["status"], 0, "running"),
             (["stop"], 0, "has stopped"),
-            (["remove"], 0, "the data stay"),
+            (["remove"], 0, "its data stays"),
         ):
             self.assertEqual(self.run_it(*words), status, words)
             self.assertIn(said, self.out.getvalue())

@@ -10,7 +10,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.access.certificates import BadCertificate
-from dmtwisted.access.tls_orders import Order, Told, ordered
+from dmtwisted.access.tls_orders import Order, Result, ordered
 from dmtwisted.clock import wall
 from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
@@ -133,7 +133,7 @@ class CertificateApi:
             raise HttpRefusal(422, why)
         return json_answer(request, 200, CertificateChanged(**await self._current(), res=0, errortxt=""))
 
-    async def _order(self, do: Literal["install", "authority", "status"], **what: Any) -> Told:
+    async def _order(self, do: Literal["install", "authority", "status"], **what: Any) -> Result:
         core, tls = self._core, self._core.config.tls
         order = Order(do, str(core.state), wall(core.reactor), tls.certificate, tls.key, tls.passphrase)
         return await ordered(msgspec.structs.replace(order, **what), core.reactor)

@@ -1,1 +1,1 @@
-"""Who gets in: login, sessions, API keys, passwords, throttling, certificates. It knows nothing of HTTP."""
+"""Access to the service: login, sessions, API keys, passwords, throttling, certificates. Nothing here uses HTTP."""

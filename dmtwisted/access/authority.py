@@ -1,7 +1,7 @@
-"""A local authority: for a shop that has no certificate, and whose machines shall trust one all the same.
+"""A local authority, for a shop without a certificate.
 
-The authority's own certificate is brought to each machine once; after that the service's certificate can be
-renewed without touching them.
+The authority's own certificate is installed on each machine once; after that the service's certificate can be renewed
+without touching them.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from dmtwisted.config import TLS_FOLDER
 from dmtwisted.secrets import write_private
 
 AUTHORITY_DAYS = 3650
-"""Ten years: bringing the authority to every machine is work."""
+"""Ten years: installing the authority on every machine is work."""
 
 LEAF_DAYS = 800
-"""Apple's systems take no certificate for more than 825 days."""
+"""Apple's systems accept certificates for at most 825 days."""
 
 AUTHORITY_FILE, AUTHORITY_KEY = "authority.pem", "authority.key"
-"""The authority's files; only the first one is given away."""
+"""The authority's files; only the first one is given to others."""
 
 _EARLIER = timedelta(days=1)
-"""Valid since a day ago: clocks of tills go wrong."""
+"""Valid since a day ago, because clocks of tills can be wrong."""
 
 
 def open_authority(folder: Path, now: float) -> tuple[Identity, bool]:
-    """The authority in ``folder``, made when there is none; and whether it was made.
+    """The authority in ``folder``, created when absent; and whether it was created.
 
-    :raises BadCertificate: when there is one that cannot be read.
+    :raises BadCertificate: when it exists and cannot be read.
     :raises OSError: when it cannot be written.
     """
     file, key_file = folder / AUTHORITY_FILE, folder / AUTHORITY_KEY
@@ -47,8 +47,7 @@ def open_authority(folder: Path, now: float) -> tuple[Identity, bool]:
     authority = make_authority(now)
     write_private(key_file, authority.key_pem())
     write_private(file, authority.certificates_pem())
-    # This one is to be given away.
-    file.chmod(0o644)
+    file.chmod(0o644)  # for others
     return authority, True
 
 
@@ -57,27 +56,34 @@ def make_authority(now: float) -> Identity:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"dmtwisted on {socket.gethostname()}"[:64])])
     moment = datetime.fromtimestamp(now, UTC)
-    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    builder = _builder(name, name, key, moment, moment + timedelta(days=AUTHORITY_DAYS))
     certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(moment - _EARLIER)
-        .not_valid_after(moment + timedelta(days=AUTHORITY_DAYS))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(own, critical=False)
         .sign(key, hashes.SHA256())
     )
     return Identity(key, certificate)
 
 
-def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEAF_DAYS) -> Identity:
-    """A certificate for machines called ``names``, host names and addresses, with a new key.
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, begin: datetime, end: datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin - _EARLIER)
+        .not_valid_after(end)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
 
-    :raises ValueError: when there is no name, or one that is none.
+
+def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEAF_DAYS) -> Identity:
+    """A certificate with a new key for ``names``, host names and addresses.
+
+    :raises ValueError: when there is no name, or an invalid one.
     """
     wanted = list(dict.fromkeys(_general_name(name) for name in names))
     if not wanted:
@@ -86,19 +92,13 @@ def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEA
     moment = datetime.fromtimestamp(now, UTC)
     end = min(moment + timedelta(days=days), authority.leaf.not_valid_after_utc)
     issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, str(wanted[0].value)[:64])])
     certificate = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, str(wanted[0].value)[:64])]))
-        .issuer_name(authority.leaf.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(moment - _EARLIER)
-        .not_valid_after(end)
+        _builder(subject, authority.leaf.subject, key, moment, end)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectAlternativeName(wanted), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(issuer_id, critical=False)
         .sign(authority.key, hashes.SHA256())
     )
@@ -106,7 +106,7 @@ def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEA
 
 
 def names_of_this_machine() -> list[str]:
-    """The names and addresses under which this machine may be called, as far as it knows them itself."""
+    """The names and addresses of this machine, as far as it knows them."""
     host = socket.gethostname()
     names = [name for name in (host, socket.getfqdn(host)) if _is_name(name)]
     names += ["localhost", "127.0.0.1", "::1"]
@@ -114,7 +114,7 @@ def names_of_this_machine() -> list[str]:
     with suppress(OSError):
         addresses = [str(found[4][0]).partition("%")[0] for found in socket.getaddrinfo(host, None)]
     for family, far in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
-        # The address that packets to elsewhere would bear; connecting a datagram socket sends none.
+        # The address of packets to other networks; connecting a datagram socket sends nothing.
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as probe:
                 probe.connect((far, 9))
@@ -142,7 +142,7 @@ def _general_name(name: str) -> x509.DNSName | x509.IPAddress:
         0 < len(label) < 64 and label.isascii() and label.replace("-", "").replace("_", "").isalnum()
         for label in labels
     ):
-        raise ValueError(f"{name} is neither a name of a machine nor an address")
+        raise ValueError(f"{name} is neither a host name nor an address")
     return x509.DNSName(".".join(labels).lower())
 
 
@@ -161,13 +161,13 @@ def _usage(signs_certificates: bool) -> x509.KeyUsage:
 
 
 def authority_file(state: Path) -> Path:
-    """Where the authority's certificate is, which every machine that calls shall trust."""
+    """The authority's certificate, which every client has to trust."""
     return state / TLS_FOLDER / AUTHORITY_FILE
 
 
 TRUST = """
-Bring this file to every machine that calls the service, and let it be trusted there (its fingerprint:
-{fingerprint}). The key beside it stays here.
+Copy this file to every machine that uses the service, and make it trusted there (its fingerprint:
+{fingerprint}). Do not copy the key beside it.
 
   Windows            certutil -addstore Root authority.pem            (as administrator)
   Debian, Ubuntu     cp authority.pem /usr/local/share/ca-certificates/dmtwisted.crt && update-ca-certificates
@@ -177,4 +177,4 @@ Bring this file to every machine that calls the service, and let it be trusted t
   Java               keytool -importcert -cacerts -alias dmtwisted -file authority.pem
   Python, curl       verify="authority.pem";  curl --cacert authority.pem
 """
-"""How the authority comes to be trusted, machine by machine."""
+"""How to make the authority trusted on each system."""

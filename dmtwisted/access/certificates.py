@@ -1,4 +1,4 @@
-"""Certificates: read from files, put in order, and looked at before anybody is served with them."""
+"""Certificates: read from files, put in order, and checked before they are used."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_cer
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey
-"""The kinds of keys that serve."""
+"""The supported kinds of keys."""
 
 LEAST_RSA, LEAST_CURVE = 2048, 256
-"""Bits of a key below which it counts as weak."""
+"""Bits below which a key is weak."""
 
 SOON = 14
-"""Days left of a certificate from which on its owner is reminded."""
+"""Days left from which the owner is reminded."""
 
 DAY = 86400.0
 
@@ -44,7 +44,7 @@ class BadCertificate(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """A private key with its certificate and those that vouch for it, the next one first."""
+    """A private key with its certificate and the chain above it, the next one first."""
 
     key: PrivateKey
     leaf: x509.Certificate
@@ -52,7 +52,7 @@ class Identity:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names and addresses that the certificate is for."""
+        """The names and addresses of the certificate."""
         try:
             found = self.leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except x509.ExtensionNotFound:
@@ -62,21 +62,21 @@ class Identity:
 
     @property
     def subject(self) -> str:
-        """Whose certificate it is, in short."""
+        """The common name of the owner."""
         return _common_name(self.leaf.subject)
 
     @property
     def issuer(self) -> str:
-        """Who made it, in short."""
+        """The common name of the issuer."""
         return _common_name(self.leaf.issuer)
 
     @property
     def ends_at(self) -> float:
-        """The moment of its end, in seconds since 1970."""
+        """When it expires, in seconds since 1970."""
         return self.leaf.not_valid_after_utc.timestamp()
 
     def days_left(self, now: float) -> int:
-        """Whole days until its end; negative when that is over."""
+        """Whole days until it expires; negative afterwards."""
         return int((self.ends_at - now) // DAY)
 
     @property
@@ -97,7 +97,7 @@ class Identity:
 
 
 def read_pem(certificate: Path, key: Path, passphrase: str = "") -> Identity:
-    """What the PEM files ``certificate`` and ``key`` hold together; both may be the same file.
+    """The identity in the PEM files ``certificate`` and ``key``, which may be the same file.
 
     :raises BadCertificate: when they cannot be read or do not belong together.
     """
@@ -107,7 +107,7 @@ def read_pem(certificate: Path, key: Path, passphrase: str = "") -> Identity:
 
 
 def read_any(file: Path, password: str = "", key: Path | None = None) -> Identity:
-    """What ``file`` holds: PKCS#12 with its password, or PEM with its key in it or in the file ``key``.
+    """The identity in ``file``: PKCS#12 with its password, or PEM with its key in it or in the file ``key``.
 
     :raises BadCertificate: when it cannot be read or has no key.
     """
@@ -115,7 +115,7 @@ def read_any(file: Path, password: str = "", key: Path | None = None) -> Identit
 
 
 def read_content(file: Path, content: bytes, password: str = "", key: tuple[Path, bytes] | None = None) -> Identity:
-    """What ``content`` holds, as `read_any` does; ``file`` and the name in ``key`` stand in complaints alone.
+    """As `read_any`, of ``content``; ``file`` and the name in ``key`` are only for messages.
 
     :raises BadCertificate: when it cannot be read or has no key.
     """
@@ -132,7 +132,7 @@ def read_content(file: Path, content: bytes, password: str = "", key: tuple[Path
 
 
 def check(identity: Identity, now: float, file: Path) -> None:
-    """See that ``identity`` may be served at ``now``, in seconds since 1970.
+    """Check that ``identity`` can be used at ``now``, in seconds since 1970.
 
     :raises BadCertificate: when it is expired, not yet valid, or weak.
     """
@@ -147,7 +147,7 @@ def check(identity: Identity, now: float, file: Path) -> None:
     if isinstance(key, ec.EllipticCurvePrivateKey) and key.curve.key_size < LEAST_CURVE:
         raise BadCertificate(f"{file}: weak, a key on the curve {key.curve.name}; {LEAST_CURVE} bits is the least")
     for one in (leaf, *identity.above):
-        # Nobody relies on the signature that a root makes of itself.
+        # The signature of a root by itself is not used.
         if one.issuer != one.subject and _hash_name(one) in ("md5", "sha1"):
             raise BadCertificate(
                 f"{file}: weak, {_common_name(one.subject)} is signed with {_hash_name(one).upper()}"
@@ -155,7 +155,7 @@ def check(identity: Identity, now: float, file: Path) -> None:
 
 
 def facts(identity: Identity, now: float, key_file: Path | None = None) -> dict[str, Any]:
-    """What people want to know of it: whose it is, for which names, until when, what to see to."""
+    """The identity for people: owner, names, days left, warnings."""
     return {
         "subject": identity.subject,
         "issuer": identity.issuer,
@@ -168,7 +168,7 @@ def facts(identity: Identity, now: float, key_file: Path | None = None) -> dict[
 
 
 def remarks(identity: Identity, now: float, key_file: Path | None = None) -> list[str]:
-    """What its owner should know though it can be served."""
+    """Warnings about an identity that can be used."""
     found = []
     left = identity.days_left(now)
     if left < SOON:
@@ -209,7 +209,7 @@ def _certificates(file: Path, content: bytes) -> list[x509.Certificate]:
 def _key(file: Path, content: bytes, passphrase: str) -> PrivateKey:
     begin = content.find(b"-----BEGIN ")
     while begin >= 0:
-        # A file may hold certificates as well; the key is the block that says so.
+        # A file may contain certificates too; the key is in the block that says so.
         end = content.find(b"-----END ", begin)
         end = content.find(b"\n", end) + 1 or len(content) if end >= 0 else len(content)
         block = content[begin:end]
@@ -239,7 +239,7 @@ def _usable(key: object, file: Path) -> PrivateKey:
 
 
 def _together(certificates: Sequence[x509.Certificate], key: PrivateKey, file: Path) -> Identity:
-    """The certificate of ``key`` with its chain in order, in whatever order the file has them."""
+    """The certificate of ``key`` with its chain, from certificates in any order."""
     own = _public(key.public_key())
     leaf = next((one for one in certificates if _public(one.public_key()) == own), None)
     if leaf is None:
@@ -282,7 +282,7 @@ def _hash_name(one: x509.Certificate) -> str:
 
 def _common_name(name: x509.Name) -> str:
     found = name.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(found[0].value) if found else name.rfc4514_string() or "nobody"
+    return str(found[0].value) if found else name.rfc4514_string() or "unknown"
 
 
 def _day(moment: datetime) -> str:

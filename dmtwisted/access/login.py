@@ -1,4 +1,4 @@
-"""Who gets in: the one login, its sessions, and API keys (specification 5)."""
+"""The login, its sessions, and API keys (specification 5)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LONGEST_LOGIN = 100
 
 
 class WrongLogin(Exception):
-    """Login and password are not the right ones; which of them is not told."""
+    """Login or password is wrong; it does not say which."""
 
 
 class TryLater(Exception):
-    """Too many wrong tries; ``seconds`` until the next one is taken."""
+    """Too many wrong tries; ``seconds`` until the next one is allowed."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"too many tries; the next one in {seconds:.0f} s")
@@ -33,7 +33,7 @@ class TryLater(Exception):
 
 
 class Login(msgspec.Struct, frozen=True):
-    """The one login (specification 5.2); an empty hash means that nobody has to log in."""
+    """The one login (specification 5.2); with an empty hash no login is required."""
 
     login: str = ""
     hash: str = msgspec.field(default="")
@@ -43,7 +43,7 @@ class Login(msgspec.Struct, frozen=True):
 
 
 class LoginChange(msgspec.Struct, frozen=True):
-    """What somebody wants of the login (http-api 6.2); `None` and empty texts leave things as they are."""
+    """A change of the login (docs/reference/http-interface.md#login); `None` and empty texts change nothing."""
 
     on: bool | None = None
     login: str = ""
@@ -55,14 +55,14 @@ class LoginChange(msgspec.Struct, frozen=True):
 
 
 class Access:
-    """The login that is off until somebody switches it on, the sessions that it began, and the API keys."""
+    """The login, which is off by default, its sessions, and the API keys."""
 
     log = Logger()
 
     def __init__(self, store: IStore, clock: ServiceClock, reactor: IReactorTime) -> None:
         self._row = SettingRow(store, "login", Login, Login())
         self._passwords = Passwords(clock)
-        # Not moved with the service's clock: time travel must not open a way to guess faster.
+        # Not the service's clock, which can be moved: that would allow to guess faster.
         self._throttle = Throttle(reactor)
         self.sessions = Sessions(clock)
         self.keys = ApiKeys(store, clock)
@@ -71,7 +71,7 @@ class Access:
     async def open(self) -> None:
         """Read login and keys from the store.
 
-        :raises StoreFailed: when that fails: nobody gets in rather than everybody.
+        :raises StoreFailed: when that fails; then every access is refused.
         """
         self._unread = True
         await self._row.open()
@@ -80,28 +80,28 @@ class Access:
 
     @property
     def on(self) -> bool:
-        """Whether a login is asked for (specification 5.1: not by default); nobody gets in by one that is unread."""
+        """Whether a login is required (specification 5.1: not by default); also while it could not be read."""
         return self._unread or bool(self._row.value.hash)
 
     @property
     def login(self) -> str:
-        """The login's name; empty while none is asked for."""
+        """The login's name; empty while no login is required."""
         return self._row.value.login
 
     async def log_in(self, login: str, password: str, address: str) -> str:
-        """The token of a new session for whoever at ``address`` knows login and password.
+        """The token of a new session for a client at ``address``.
 
-        :raises WrongLogin: for anybody else.
-        :raises TryLater: when there were too many wrong tries, from there or from everywhere.
+        :raises WrongLogin: when login or password is wrong.
+        :raises TryLater: after too many wrong tries from this address or from all.
         """
         wait = self._throttle.take(address)
         if wait:
-            self.log.warn("login from {address} is not taken for {seconds:.0f} s", address=address, seconds=wait)
+            self.log.warn("login from {address} is refused for {seconds:.0f} s", address=address, seconds=wait)
             raise TryLater(wait)
         known = self._row.value
         named = hmac.compare_digest(login.encode("utf-8", "replace"), known.login.encode())
         fits = await self._passwords.fits(known.hash, password)
-        # The login may have been changed while the hash was reckoned.
+        # The login may have changed while the hash was calculated.
         if not (named and fits and known is self._row.value):
             self.log.warn("wrong login from {address}", address=address)
             raise WrongLogin
@@ -110,10 +110,9 @@ class Access:
         return self.sessions.begin()
 
     def check(self, change: LoginChange) -> str | None:
-        """What ``change`` comes to: the name of the login that gets a new password, ``""`` for none, `None` for
-        nothing new.
+        """The login that gets a new password by ``change``, ``""`` to switch it off, `None` for no change.
 
-        What is on and named again without a password stays as it is: pages send back what they read.
+        The current name without a password is no change: pages send back what they read.
 
         :raises BadSettings: when the password is empty or differs from its confirmation, or a name is missing.
         """
@@ -129,10 +128,10 @@ class Access:
         return name
 
     async def change_login(self, change: LoginChange) -> None:
-        """Switch the login on or off, or give it another name or password; every session ends by that.
+        """Switch the login on or off, or change its name or password; this ends all sessions.
 
         :raises BadSettings: as `check` does.
-        :raises StoreFailed: when it could not be kept.
+        :raises StoreFailed: when it could not be stored.
         """
         name = self.check(change)
         if name is not None:
@@ -140,7 +139,7 @@ class Access:
             try:
                 await self._row.change(lambda _: after)
             finally:
-                # Whatever is kept now, nobody stays in by the old one.
+                # Whatever is stored now, the old login's sessions end.
                 self.sessions.end_all()
             self.log.info("the login was {how}", how="switched off" if not after.hash else "set")
 

@@ -1,4 +1,4 @@
-"""Who is logged in: sessions, by the token in the caller's cookie (specification 5.4, 5.5.1)."""
+"""Login sessions, by the token in the client's cookie (specification 5.4, 5.5a)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from twisted.internet.interfaces import IReactorTime
 
 API_IDLE = 15 * 60.0
-"""Seconds without requests after which a session is over (specification 5.5.1)."""
+"""Seconds without requests after which a session ends (specification 5.5a)."""
 
 PAGE_IDLE = 10 * 60.0
-"""Seconds without requests after which its pages are closed, until the next login (specification 5.4)."""
+"""Seconds without requests after which its pages need a new login (specification 5.4)."""
 
 TOKEN_BYTES = 32
 """Random bytes of a token: 256 bits."""
 
 MOST = 1000
-"""Sessions at once; the one that was silent longest makes room."""
+"""Sessions at the same time; above that the one idle longest ends."""
 
 
 @dataclass
@@ -28,9 +28,9 @@ class _Session:
 
 
 class Sessions:
-    """The sessions that are open. They live in memory: a restart of the service ends them all.
+    """The open sessions, in memory: a restart of the service ends them all.
 
-    Only the hash of a token is kept and looked up, so the time of a look-up tells nothing of the tokens there are.
+    Only the hash of a token is stored and looked up, so the time of a look-up reveals nothing about tokens.
     """
 
     def __init__(self, clock: IReactorTime) -> None:
@@ -38,7 +38,7 @@ class Sessions:
         self._open: dict[bytes, _Session] = {}
 
     def begin(self) -> str:
-        """A new session's token, random and never used before."""
+        """The random token of a new session."""
         if len(self._open) >= MOST:
             del self._open[min(self._open, key=lambda one: self._open[one].seen)]
         token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -46,14 +46,14 @@ class Sessions:
         return token
 
     def renew(self, token: str, page: bool = False) -> bool:
-        """Whether ``token`` lets its caller in, to a ``page`` or to the API; the request renews the session."""
+        """Whether ``token`` gives access to a ``page`` or to the API; the request renews the session."""
         digest = _digest(token)
         session = self._open.get(digest)
         if session is None:
             return False
         now = self._clock.seconds()
         idle = now - session.seen
-        # Nobody knows how long a session was silent before a clock was set back by so much.
+        # After a clock was set back by so much it is unknown how long the session was idle.
         if idle >= API_IDLE or idle <= -PAGE_IDLE:
             del self._open[digest]
             return False
@@ -63,11 +63,11 @@ class Sessions:
         return session.pages or not page
 
     def end(self, token: str) -> None:
-        """Log out; nothing happens when there is no such session."""
+        """End a session, if it exists."""
         self._open.pop(_digest(token), None)
 
     def end_all(self) -> None:
-        """Log everybody out."""
+        """End all sessions."""
         self._open.clear()
 
 

@@ -1,4 +1,4 @@
-"""Passwords: kept as argon2id hashes, so that a stolen database does not tell them."""
+"""Passwords, stored as argon2id hashes, so that a stolen database does not reveal them."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from twisted.internet.defer import DeferredLock
 from dmtwisted.clock import ServiceClock
 
 TIME_COST, MEMORY_KIB, LANES = 2, 19 * 1024, 1
-"""Cost of one hash: some 30 ms and 19 MiB, the least that is advised and the most that an old till bears."""
+"""Cost of one hash: about 30 ms and 19 MiB, the recommended minimum and the most for an old till."""
 
 LONGEST = 256
-"""Characters of a password; a longer one is wrong without being reckoned."""
+"""Characters of a password; a longer one is wrong without a calculation."""
 
-_NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$o/oNG3XWjejKu3REkl22dQ$zrMpILht1FB9dVRDZ44io6rVSR6eREhE2c4MG9nwn+Q"
-"""A hash that stands in where there is no such login, so that both take the same time."""
+_NO_LOGIN = "$argon2id$v=19$m=19456,t=2,p=1$o/oNG3XWjejKu3REkl22dQ$zrMpILht1FB9dVRDZ44io6rVSR6eREhE2c4MG9nwn+Q"
+"""A hash to compare with when there is no such login, so that both cases take the same time."""
 
 
 class Passwords:
-    """Makes and checks hashes, one at a time: many at once would take the memory that tasks need."""
+    """Makes and checks hashes, one at a time, because many would use too much memory."""
 
     def __init__(self, clock: ServiceClock) -> None:
         self._clock, self._lock = clock, DeferredLock()
 
     async def hash(self, password: str) -> str:
-        """The hash to keep of ``password``."""
+        """The hash of ``password`` to store."""
         async with self._lock:
             return await self._clock.aside(_hash, _spelled(password))
 
     async def fits(self, hash: str, password: str) -> bool:
-        """Whether ``password`` is the one that was hashed; an empty ``hash`` fits none, and takes as long."""
+        """Whether ``hash`` is of ``password``; an empty ``hash`` is of none, and takes the same time."""
         if len(password) > LONGEST:
             return False
         async with self._lock:
-            fits = await self._clock.aside(_fits, hash or _NOBODY, _spelled(password))
+            fits = await self._clock.aside(_fits, hash or _NO_LOGIN, _spelled(password))
         return fits and bool(hash)
 
 
 def _spelled(password: str) -> str:
-    """One spelling for letters that keyboards compose differently, as ``й`` and ``ї``."""
+    """One form of letters that keyboards compose differently, such as ``й`` and ``ї``."""
     return unicodedata.normalize("NFC", password)
 
 
 def _hash(password: str) -> str:
-    # Imported by the first who needs it: most services run without a login.
+    # Imported at the first login: most services run without one.
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(TIME_COST, MEMORY_KIB, LANES, type=Type.ID).hash(password)

@@ -1,4 +1,4 @@
-"""How often somebody may guess: a few times at once, then slowly, for each address and for all together."""
+"""A limit for login tries: a few at once, then slowly, for each address and for all together."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from twisted.internet.interfaces import IReactorTime
 
 @dataclass(frozen=True)
 class Allowance:
-    """So many tries at once, and one more each time that so many seconds have passed."""
+    """A number of tries at once, and one more every ``every_s`` seconds."""
 
     tries: int
     every_s: float
 
 
 EACH = Allowance(tries=5, every_s=30.0)
-"""What one address may try."""
+"""The limit for one address."""
 
 ALL = Allowance(tries=50, every_s=3.0)
-"""What all addresses of the network may try together: a guesser with many addresses gains little."""
+"""The limit for all addresses of the network together, so that many addresses help an attacker little."""
 
 
 class Throttle:
-    """Counts tries by address; a try that was right is given back.
+    """Counts tries by address; a correct try is given back.
 
-    This machine itself has only its own allowance: whoever sits at it can log in while the network guesses.
+    This machine has only its own limit, so that its user can log in during an attack from the network.
     """
 
     def __init__(self, clock: IReactorTime, each: Allowance = EACH, together: Allowance = ALL) -> None:
         self._clock, self._each, self._together = clock, each, together
-        # The moment at which an address has its whole allowance again.
+        # When an address has its whole allowance again.
         self._whole: dict[str, float] = {}
         self._whole_together = 0.0
 
     def take(self, address: str) -> float:
-        """Count a try from ``address``: 0 when it may be made, else the seconds until one may be made."""
+        """Count a try from ``address``: 0 when it is allowed, else the seconds until the next one is."""
         now = self._clock.seconds()
         self._forget(now)
         who = group_of(address)
@@ -53,14 +53,14 @@ class Throttle:
         return 0.0
 
     def give_back(self, address: str) -> None:
-        """The last try from ``address`` was right: whoever knows the password has guessed nothing."""
+        """Give back the last try from ``address``, which was correct."""
         who = group_of(address)
         self._whole.pop(who, None)
         if who != THIS_MACHINE:
             self._whole_together -= self._together.every_s
 
     def _forget(self, now: float) -> None:
-        """Drop whoever has the whole allowance again; so no more are kept than all may try together."""
+        """Forget addresses with their whole allowance; so the number of stored addresses is limited."""
         for who in [who for who, whole in self._whole.items() if whole <= now]:
             del self._whole[who]
 
@@ -70,7 +70,7 @@ THIS_MACHINE = "this machine"
 
 
 def group_of(address: str) -> str:
-    """Who counts as one: this machine, an IPv4 address, or the /64 network that one IPv6 subscriber has."""
+    """What counts as one address: this machine, an IPv4 address, or the /64 network of an IPv6 subscriber."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
@@ -83,7 +83,7 @@ def group_of(address: str) -> str:
 
 
 def _limited(whole: float, now: float, allowance: Allowance) -> float:
-    """The moment within what the allowance can mean, though the machine's clock was set back."""
+    """The moment, limited to the allowance, for when the machine's clock was set back."""
     return min(max(whole, now), now + allowance.tries * allowance.every_s)
 
 

@@ -1,4 +1,4 @@
-"""HTTPS for the one listener: TLS 1.2 and 1.3, and a certificate that is replaced while connections stay open."""
+"""HTTPS: TLS 1.2 and 1.3, and a certificate that is replaced while connections stay open."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ from dmtwisted.clock import wall
 from dmtwisted.config import ConfigError, TlsConfig
 
 CIPHERS = b"ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2: forward secrecy and no CBC (stack.md 6). TLS 1.3 has nothing else."""
+"""For TLS 1.2: forward secrecy and no CBC. TLS 1.3 has no weaker suites."""
 
 LOOK_EVERY = 5.0
-"""Seconds between two looks at the files; a change counts once they have stood still for that long."""
+"""Seconds between two checks of the files; a change is used when they did not change for that long."""
 
 HTTP = b"http/1.1"
-"""All that is agreed on by ALPN: HTTP/2 is not served."""
+"""The only protocol for ALPN: HTTP/2 is not supported."""
 
 Seen = tuple[tuple[int, int, int], ...]
 
 
 @implementer(IOpenSSLServerConnectionCreator)
 class LiveCertificate:
-    """The certificate that new connections get.
+    """The certificate for new connections.
 
-    It is looked at again when its files change; a broken one is logged and the old one goes on. Connections that
-    are open keep what they began with.
+    It is read again when its files change; an unusable one is logged and the old one stays. Open connections keep
+    theirs.
 
-    :param clock: the machine's time, by which callers judge the certificate too; not the service's, which can be
-        moved.
+    :param clock: the machine's time, as clients use it; not the service's, which can be moved.
     """
 
     log = Logger()
@@ -47,7 +46,7 @@ class LiveCertificate:
         self._passphrase, self._clock = config.passphrase, clock
         self._identity: Identity | None = None
         self._context: SSL.Context | None = None
-        # What the files looked like: when they were taken over, and at the last look.
+        # The state of the files when they were read, and at the last check.
         self._taken: Seen | None = None
         self._last: Seen | None = None
         self._trouble = ""
@@ -56,25 +55,25 @@ class LiveCertificate:
         self._looking.clock = clock
 
     def open(self) -> None:
-        """Take the certificate for the first time.
+        """Read the certificate for the first time.
 
-        :raises BadCertificate: when it cannot be served; nobody is served in the clear instead.
+        :raises BadCertificate: when it cannot be used; the service does not fall back to HTTP.
         """
         self.reload()
 
     def watch(self) -> None:
-        """Look at the files from now on."""
+        """Check the files from now on."""
         self._looking.start(LOOK_EVERY, now=False)
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._looking.running:
             self._looking.stop()
 
     def reload(self) -> None:
-        """Take what the files hold now for all connections from here on.
+        """Read the files again, for all new connections.
 
-        :raises BadCertificate: when it cannot be served; then the one from before stays.
+        :raises BadCertificate: when it cannot be used; then the old one stays.
         """
         seen = self._see()
         try:
@@ -89,18 +88,18 @@ class LiveCertificate:
         self._taken, self._last, self._trouble, self._reminded = seen, seen, "", 0.0
         self.log.info(
             "certificate {how}: {subject}, {days} days left",
-            how="replaced" if changed else "taken",
+            how="replaced" if changed else "loaded",
             subject=identity.subject,
             days=identity.days_left(wall(self._clock)),
         )
         self._remind()
 
     def reload_or_log(self) -> None:
-        """As `reload`; what is wrong goes to the log."""
+        """As `reload`; an error is logged."""
         try:
             self.reload()
         except BadCertificate as error:
-            self.log.error("the new certificate is not taken, the old one stays: {why}", why=str(error))
+            self.log.error("the new certificate cannot be used, the old one stays: {why}", why=str(error))
 
     def around(self, site: IProtocolFactory) -> IProtocolFactory:
         """``site`` behind TLS."""
@@ -113,12 +112,12 @@ class LiveCertificate:
         return SSL.Connection(self._context, None)
 
     def status(self) -> dict[str, Any]:
-        """How it stands, for people: names, issuer, days left, what to see to."""
+        """The certificate for people: names, issuer, days left, warnings."""
         identity = self._identity
         if identity is None:
             return {"error": self._trouble}
-        told = facts(identity, wall(self._clock), self._key)
-        return {"certificate": str(self._certificate), **told, "error": self._trouble}
+        described = facts(identity, wall(self._clock), self._key)
+        return {"certificate": str(self._certificate), **described, "error": self._trouble}
 
     def _look(self) -> None:
         seen = self._see()
@@ -130,8 +129,8 @@ class LiveCertificate:
                 self.reload_or_log()
             self._remind()
         except Exception:
-            # A certificate that even the library stumbles over must not end the looking.
-            self.log.failure("the certificate could not be looked at")
+            # A certificate on which the library fails must not end the checks.
+            self.log.failure("the certificate could not be checked")
 
     def _see(self) -> Seen:
         found = []
@@ -144,7 +143,7 @@ class LiveCertificate:
         return tuple(found)
 
     def _remind(self) -> None:
-        """Once a day, say what its owner should see to before callers are turned away."""
+        """Log the warnings once a day."""
         now = wall(self._clock)
         if self._identity is None or now - self._reminded < DAY:
             return
@@ -154,10 +153,10 @@ class LiveCertificate:
 
 
 def check_before_start(config: TlsConfig, now: float) -> None:
-    """See that a service may start with the certificate that ``config`` names.
+    """Check that a service can start with the certificate of ``config``.
 
     :param now: the machine's time in seconds since 1970.
-    :raises ConfigError: when it may not; one line.
+    :raises ConfigError: when it cannot.
     """
     certificate = Path(config.certificate)
     try:
@@ -170,20 +169,20 @@ def check_before_start(config: TlsConfig, now: float) -> None:
 
 @implementer(IOpenSSLServerConnectionCreator)
 class OneContext:
-    """The same context for every line: for servers that do not change their certificate while they run."""
+    """The same context for every connection, for servers whose certificate does not change."""
 
     def __init__(self, identity: Identity) -> None:
         self._context = make_context(identity)
 
     def serverConnectionForTLS(self, protocol: Any) -> SSL.Connection:
-        """The TLS state of a new line."""
+        """The TLS state of a new connection."""
         return SSL.Connection(self._context, None)
 
 
 def make_context(identity: Identity) -> SSL.Context:
-    """The terms on which connections with ``identity`` are made.
+    """The TLS settings for connections with ``identity``.
 
-    :raises BadCertificate: when OpenSSL does not take it.
+    :raises BadCertificate: when OpenSSL refuses it.
     """
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
@@ -199,7 +198,7 @@ def make_context(identity: Identity) -> SSL.Context:
         context.use_privatekey(identity.key)
         context.check_privatekey()
     except SSL.Error as error:
-        raise BadCertificate(f"{identity.subject}: OpenSSL does not take it ({error})") from None
+        raise BadCertificate(f"{identity.subject}: OpenSSL refuses it ({error})") from None
     return context
 
 

@@ -1,6 +1,6 @@
-"""A certificate installed, made by a local authority, or taken away: the work of `dmtwisted tls` and of the page.
+"""Install, create or remove a certificate, for `dmtwisted tls` and for the page.
 
-What a page orders (`dmtwisted.access.tls_orders`) is done here in a process of its own.
+The page's orders (`dmtwisted.access.tls_orders`) are done here in a child process.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import msgspec
 
 from dmtwisted.access.authority import AUTHORITY_FILE, issue, names_of_this_machine, open_authority
 from dmtwisted.access.certificates import BadCertificate, Identity, check, facts, read_content, read_pem
-from dmtwisted.access.tls_orders import Order, Told
+from dmtwisted.access.tls_orders import Order, Result
 from dmtwisted.config import INSTALLED, TLS_FOLDER, TlsConfig
 from dmtwisted.secrets import write_private
+from dmtwisted.system.files import describe_error
 
 
 def install_at(identity: Identity, tls: TlsConfig, state: Path) -> Path:
-    """Write ``identity`` where ``tls`` takes it from, else into the state folder; the file of the certificate.
+    """Write ``identity`` to the files of ``tls``, or into the state folder; returns the file of the certificate.
 
     :raises OSError: when it cannot be written.
     """
@@ -41,7 +42,7 @@ def install_at(identity: Identity, tls: TlsConfig, state: Path) -> Path:
 
 
 def remove_from(state: Path) -> bool:
-    """Take away the certificate that was installed in the state folder; whether there was one.
+    """Remove the certificate from the state folder; whether there was one.
 
     :raises OSError: when it cannot be deleted.
     """
@@ -53,10 +54,10 @@ def remove_from(state: Path) -> bool:
 
 
 def certify(state: Path, names: Iterable[str], now: float) -> tuple[Identity, bool, Identity]:
-    """The local authority, whether it was made just now, and a new certificate of this machine by it.
+    """The local authority, whether it was created now, and a new certificate for this machine by it.
 
-    :raises BadCertificate: when the authority is there and cannot be used any more.
-    :raises ValueError: when one of ``names`` is none.
+    :raises BadCertificate: when the authority exists and can no longer be used.
+    :raises ValueError: when one of ``names`` is invalid.
     :raises OSError: when it cannot be written.
     """
     folder = state / TLS_FOLDER
@@ -66,14 +67,14 @@ def certify(state: Path, names: Iterable[str], now: float) -> tuple[Identity, bo
     return own, made, issue(own, [*names_of_this_machine(), *names], now)
 
 
-def perform(order: Order) -> Told:
-    """Do what is ordered, here and now; never raises."""
+def perform(order: Order) -> Result:
+    """Do what is ordered; never raises."""
     try:
-        return Told(facts=_perform(order))
+        return Result(facts=_perform(order))
     except (BadCertificate, ValueError) as error:
-        return Told(str(error))
+        return Result(str(error))
     except OSError as error:
-        return Told(f"{error.filename or 'a file'}: {error.strerror or error}")
+        return Result(describe_error(error))
 
 
 def _perform(order: Order) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def _perform(order: Order) -> dict[str, Any]:
     if order.do == "authority":
         _, _, identity = certify(state, order.names, order.now)
     else:
-        # People see these words, and a name that they know.
+        # People see these names in messages.
         name = Path("certificate")
         key = (Path("key"), order.key_file) if order.key_file else None
         identity = read_content(name, order.file, order.password, key)
@@ -94,5 +95,5 @@ def _perform(order: Order) -> dict[str, Any]:
 
 
 def work(given: bytes) -> bytes:
-    """An order as bytes, and what came of it."""
+    """Do an order; both it and the result as JSON."""
     return msgspec.json.encode(perform(msgspec.json.decode(given, type=Order)))

@@ -1,7 +1,6 @@
-"""What a page wants of the certificate, done in a process of its own (`dmtwisted.system.apart`).
+"""The page's orders for the certificate, done in a child process (`dmtwisted.system.apart`).
 
-So a file that takes days to open can be ended, and the service itself carries neither what comes out of it nor the
-library that reads it.
+So a file that takes days to open can be given up, and the service needs no memory for it or for the library.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from dmtwisted.system.apart import apart
 WORK = "dmtwisted.access.tls_install:work"
 
 PATIENCE = 20.0
-"""Seconds for all of it; an honest file takes one."""
+"""Seconds for all of it; a normal file takes one."""
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What shall be done. ``certificate``, ``key`` and ``passphrase`` are what the configuration names, if it does.
+    """What to do.
 
-    ``file``, ``key_file`` and ``password`` are what was uploaded; ``names`` further names of this machine; ``now``
-    the machine's time in seconds since 1970.
+    ``certificate``, ``key`` and ``passphrase`` are of the configuration; ``file``, ``key_file`` and ``password`` were
+    uploaded; ``names`` are further names of this machine; ``now`` is its time in seconds since 1970.
     """
 
     do: Literal["install", "authority", "status"]
@@ -40,16 +39,16 @@ class Order(msgspec.Struct, frozen=True):
         return f"Order({self.do!r})"
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What came of it: the certificate as `facts` tells it, or why not."""
+class Result(msgspec.Struct, frozen=True):
+    """The certificate, as `facts` describes it, or the error."""
 
     error: str = ""
     facts: dict[str, Any] = {}
 
 
-async def ordered(order: Order, reactor: Any, patience: float = PATIENCE) -> Told:
-    """Let a process of its own do what is ordered."""
-    told = await apart(reactor, WORK, msgspec.json.encode(order), patience)
-    if told is None:
-        return Told("certificate: it takes too long to open, or cannot be opened at all")
-    return msgspec.json.decode(told, type=Told)
+async def ordered(order: Order, reactor: Any, patience: float = PATIENCE) -> Result:
+    """Do an order in a child process."""
+    result = await apart(reactor, WORK, msgspec.json.encode(order), patience)
+    if result is None:
+        return Result("certificate: it takes too long to open, or cannot be opened at all")
+    return msgspec.json.decode(result, type=Result)

@@ -1,16 +1,16 @@
-"""``dmtwisted conform``: run the conformance suite on a driver, and say what level it has (docs/drivers.md)."""
+"""``dmtwisted conform``: run the conformance suite on drivers and report their levels (docs/drivers.md)."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 from twisted.logger import globalLogBeginner
 from twisted.python import usage
 
+from dmtwisted.commands.shared import CommandOptions, configuration
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, key_of, save
 from dmtwisted.conformance.suite import MODULES, NoStand, Report, checks_of, report, stands_at, stands_of
 from dmtwisted.devices.driver import Driver
@@ -19,46 +19,46 @@ from dmtwisted.devices.drivers import find_drivers
 KINDS = tuple(MODULES)
 
 
-class ConformOptions(usage.Options):
+class ConformOptions(CommandOptions):
     """``dmtwisted conform``"""
 
-    synopsis = "Usage: dmtwisted conform [--kind KIND] [--driver NAME | --stand MODULE:NAME] [options]"
+    synopsis = "[--kind KIND] [--driver NAME | --stand MODULE:NAME] [options]"
     longdesc = (
-        "Run the conformance suite on one driver, or on all; status 1 when one of them is below the level "
-        "that is wanted. Nothing leaves the machine: the far ends are simulators in this process."
+        "Run the conformance suite on one driver or on all. Exit status 1 when a driver is below the wanted level. "
+        "Nothing leaves the machine: the devices are simulators in this process."
     )
     optParameters: ClassVar = [
-        ["kind", "k", None, "Drivers of this kind: terminal, printer or register."],
-        ["driver", "d", None, "The driver with this name."],
+        ["kind", "k", None, "Only drivers of this kind: terminal, printer or register."],
+        ["driver", "d", None, "Only the driver with this name."],
         ["stand", "s", None, "MODULE:NAME of a stand, for a driver that is not installed."],
-        ["level", "l", 1, "The level that is wanted.", int],
-        ["only", "o", None, "Names of checks, divided by commas: only these, and no level."],
+        ["level", "l", 1, "The wanted level.", int],
+        ["only", "o", None, "Run only these checks (names separated by commas) and determine no level."],
         ["state", None, None, "The state folder for --save."],
-        ["config", "c", None, "The configuration file, whose state folder --save writes to."],
+        ["config", "c", None, "The configuration file that names the state folder for --save."],
     ]
     optFlags: ClassVar = [
-        ["list", None, "Tell the checks and their promises, and run none."],
-        ["verbose", "v", "Tell the checks that were passed, too."],
-        ["json", None, "Tell it as JSON."],
-        ["save", None, "Keep the level, so that the service shows it; for drivers of other packages."],
+        ["list", None, "List the checks and what they promise; run none."],
+        ["verbose", "v", "List passed checks too."],
+        ["json", None, "Print JSON."],
+        ["save", None, "Store the level, so that the service shows it; for third-party drivers."],
     ]
 
     def postOptions(self) -> None:
-        """See that the options fit together."""
+        """Check that the options fit together."""
         if self["kind"] is not None and self["kind"] not in KINDS:
             raise usage.UsageError(f"--kind is one of {', '.join(KINDS)}")
         if self["save"] and (self["only"] or self["stand"]):
-            raise usage.UsageError("--save keeps the level of a whole suite on an installed driver")
+            raise usage.UsageError("--save stores the level of a whole suite on an installed driver")
         if not 0 <= self["level"] <= max(LEVELS):
             raise usage.UsageError(f"--level is 0 to {max(LEVELS)}")
 
 
 def run(options: ConformOptions) -> int:
-    """Run it; 1 when a driver is below the wanted level, or there is none to look at."""
+    """Run it; 1 when a driver is below the wanted level, or no driver was found."""
     if options["list"]:
         _list([options["kind"]] if options["kind"] else list(KINDS))
         return 0
-    # Faults are told with the check that met them, not where they happened.
+    # Faults are reported with the check that found them, not where they happened.
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
     lacking: list[str] = []
     groups = list(_groups(options, lacking))
@@ -69,17 +69,17 @@ def run(options: ConformOptions) -> int:
             print("dmtwisted: there is no such driver", file=sys.stderr)
         return 1
     found: dict[str, Found] = {}
-    told = []
+    described = []
     for driver, reports in groups:
         level = min(each.level for each in reports)
         found[key_of(driver)] = Found(level, SUITE, driver.origin)
-        told.append(_told(driver, reports, level))
+        described.append(_to_json(driver, reports, level))
         if not options["json"]:
-            _tell(driver, reports, level, options)
+            _show(driver, reports, level, options)
     if options["json"]:
-        print(json.dumps({"suite": SUITE, "drivers": told}, ensure_ascii=False, indent=2))
+        print(json.dumps({"suite": SUITE, "drivers": described}, ensure_ascii=False, indent=2))
     if options["save"]:
-        save(_state(options), {key: one for key, one in found.items() if one.origin})
+        save(configuration(options).state, {key: one for key, one in found.items() if one.origin})
     if options["only"]:
         return int(bool(lacking) or any(each.failed for _, reports in groups for each in reports))
     return int(bool(lacking) or any(one.level < options["level"] for one in found.values()))
@@ -90,7 +90,7 @@ Group = tuple[Driver, list[Report]]
 
 
 def _groups(options: ConformOptions, lacking: list[str]) -> Iterator[Group]:
-    """What was asked for, run; why a driver could not be looked at is added to ``lacking``."""
+    """Run the chosen drivers; ``lacking`` gets the reasons why a driver could not be tested."""
     only = [name.strip() for name in (options["only"] or "").split(",") if name.strip()]
     if options["stand"]:
         try:
@@ -110,14 +110,6 @@ def _groups(options: ConformOptions, lacking: list[str]) -> Iterator[Group]:
             yield driver, [report(stand, only) for stand in stands]
 
 
-def _state(options: ConformOptions) -> Path:
-    from dmtwisted.config import Overrides, load
-
-    state = Path(options["state"]) if options["state"] else None
-    config = load(Path(options["config"]) if options["config"] else None, Overrides(state=state))
-    return Path(config.state)
-
-
 def _list(kinds: list[str]) -> None:
     for kind in kinds:
         print(f"{kind}:")
@@ -126,7 +118,7 @@ def _list(kinds: list[str]) -> None:
             print(f"  {one.level} {one.name}: {one.promise}{needs} ({one.source})")
 
 
-def _tell(driver: Driver, reports: list[Report], level: int, options: ConformOptions) -> None:
+def _show(driver: Driver, reports: list[Report], level: int, options: ConformOptions) -> None:
     for each in reports:
         for result in each.results:
             if result.wrong:
@@ -136,12 +128,12 @@ def _tell(driver: Driver, reports: list[Report], level: int, options: ConformOpt
                 print(f"  {'passed' if result.passed else result.skipped}: {result.check.level} {result.check.name}")
         passed = sum(result.passed for result in each.results)
         skipped = sum(bool(result.skipped) for result in each.results)
-        print(f"{each.stand.title}: {passed} kept, {len(each.failed)} broken, {skipped} do not concern it")
+        print(f"{each.stand.title}: {passed} passed, {len(each.failed)} failed, {skipped} do not apply")
     if not options["only"]:
         print(f"{driver.kind} {driver.name}: level {level} ({LEVELS[level]}), suite {SUITE}\n")
 
 
-def _told(driver: Driver, reports: list[Report], level: int) -> dict[str, Any]:
+def _to_json(driver: Driver, reports: list[Report], level: int) -> dict[str, Any]:
     return {
         "kind": driver.kind,
         "driver": driver.name,

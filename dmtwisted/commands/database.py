@@ -1,143 +1,109 @@
-"""``dmtwisted db``: look at the database, check it, bring it up to date, move it into another one."""
+"""``dmtwisted db``: show the database, check it, upgrade it, move it into another one."""
 
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from twisted.python import usage
 
-from dmtwisted.clock import kyiv
-from dmtwisted.commands.progress import Progress
-from dmtwisted.config import Config, ConfigError, Overrides, load
-from dmtwisted.store.urls import SQLITE
+from dmtwisted.commands.progress import ProgressBar
+from dmtwisted.commands.shared import (
+    PLACE,
+    CommandOptions,
+    Group,
+    configuration,
+    moment,
+    options_class,
+    stamp,
+    status_of,
+)
+from dmtwisted.config import SQLITE
+from dmtwisted.store.carry import checking, moving
+from dmtwisted.store.carry.looking import expect_nothing_pending, fitness, look
+from dmtwisted.store.carry.upgrading import due, upgrade_to
+from dmtwisted.store.opening import open_rows
+from dmtwisted.store.rows import CarryError
+from dmtwisted.system.files import replace
 
-PLACE: list[list[object]] = [
-    ["config", "c", None, "The configuration file (TOML)."],
-    ["state", None, None, "The state folder; goes before the file."],
-]
-
-MOST_TOLD = 20
+MOST_LISTED = 20
 """Operations that are listed one by one."""
 
-
-class StatusOptions(usage.Options):
-    """``dmtwisted db status``"""
-
-    synopsis = "Usage: dmtwisted db status [options]"
-    longdesc = "Tell what there is in the database; may be asked while the service works."
-    optParameters: ClassVar = [*PLACE]
-    optFlags: ClassVar = [["json", None, "As JSON, for programs."]]
+PATIENCE = 2.0
+"""Seconds to wait for a process that is about to close the database."""
 
 
-class UpgradeOptions(usage.Options):
-    """``dmtwisted db upgrade``"""
-
-    synopsis = "Usage: dmtwisted db upgrade [options]"
-    longdesc = (
-        "Bring the database to the schema of this version, as the service itself does at its start. Of a SQLite "
-        "file a copy is made first."
-    )
-    optParameters: ClassVar = [*PLACE]
-
-
-class CheckOptions(usage.Options):
-    """``dmtwisted db check``"""
-
-    synopsis = "Usage: dmtwisted db check [options]"
-    longdesc = (
-        "Read every row: is the file whole, do indexes and references fit, is each row what was kept? Status 1 "
-        "when something is wrong. May be asked while the service works."
-    )
-    optParameters: ClassVar = [*PLACE]
+StatusOptions = options_class(
+    "Show what the database contains. The service may be running.", flags=[["json", None, "Print JSON."]]
+)
+UpgradeOptions = options_class(
+    "Upgrade the database to the schema of this version, as the service does when it starts. A SQLite file is copied "
+    "first.",
+)
+CheckOptions = options_class(
+    "Read every row and verify the file, its indexes, references and seals. Exit status 1 when something is wrong. "
+    "The service may be running.",
+)
 
 
-class MoveOptions(usage.Options):
+class MoveOptions(CommandOptions):
     """``dmtwisted db move``"""
 
-    synopsis = "Usage: dmtwisted db move --to URL [options]"
+    synopsis = "--to URL [options]"
     longdesc = (
-        "Bring every row into the empty database at URL, of another kind or of the same one. The service has to be "
-        "stopped. Broken off at any moment, the same command goes on with it. The source stays as it is."
+        "Copy every row into the empty database at URL, of the same kind or another. The service must be stopped. "
+        "After an interruption the same command continues. The source does not change."
     )
     optParameters: ClassVar = [
         *PLACE,
-        ["to", None, None, "Where to: sqlite:///FILE, {postgresql|mssql}://USER:PASSWORD@HOST/DATABASE; - reads it."],
+        [
+            "to",
+            None,
+            None,
+            "sqlite:///FILE or {postgresql|mssql}://USER:PASSWORD@HOST/DATABASE; - reads stdin.",
+        ],
     ]
-    optFlags: ClassVar = [["anew", None, "Begin from the first row, though an earlier run has brought some."]]
+    optFlags: ClassVar = [["anew", None, "Start from the first row, even if an earlier run has copied some."]]
 
     def postOptions(self) -> None:
-        """The target has to be named."""
+        """Require the target."""
         if not self["to"]:
-            raise usage.UsageError("say where to: --to URL")
+            raise usage.UsageError("--to URL is expected")
 
 
-class DatabaseOptions(usage.Options):
+class DatabaseOptions(Group):
     """``dmtwisted db``"""
 
-    synopsis = "Usage: dmtwisted db status|upgrade|check|move [options]"
-    subCommands: ClassVar = [
-        ["status", None, StatusOptions, "Tell what there is in the database."],
-        ["upgrade", None, UpgradeOptions, "Bring it to the schema of this version."],
-        ["check", None, CheckOptions, "Read and check every row."],
-        ["move", None, MoveOptions, "Bring every row into another database."],
+    subCommands: ClassVar[list[Any]] = [
+        ["status", None, StatusOptions, "Show what the database contains."],
+        ["upgrade", None, UpgradeOptions, "Upgrade it to the schema of this version."],
+        ["check", None, CheckOptions, "Read and verify every row."],
+        ["move", None, MoveOptions, "Copy every row into another database."],
     ]
-
-    def postOptions(self) -> None:
-        """One of them has to be named."""
-        if not self.subCommand:
-            raise usage.UsageError("say what to do: status, upgrade, check or move")
 
 
 def run(options: DatabaseOptions) -> int:
-    """Do it; 1 and one line of why when it cannot be done."""
-    from dmtwisted.store.rows import CarryError
-
+    """Run the sub-command; 1 after one line that says why it failed."""
     commands: dict[str, Callable[[usage.Options], int]] = {
         "status": status,
         "upgrade": upgrade,
         "check": check,
         "move": move,
     }
-    try:
-        return commands[str(options.subCommand)](options.subOptions)
-    except (CarryError, ConfigError) as error:
-        why = str(error)
-    except OSError as error:
-        why = f"{error.filename or 'a file'}: {error.strerror or error}"
-    except KeyboardInterrupt:
-        why = "broken off"
-    print(f"dmtwisted: {why}", file=sys.stderr)
-    return 1
-
-
-def configuration(options: usage.Options) -> Config:
-    """What the options say of the place of the database.
-
-    :raises ConfigError: when the configuration cannot be used.
-    """
-    return load(
-        Path(options["config"]) if options["config"] else None,
-        Overrides(state=Path(options["state"]) if options["state"] else None),
-    )
-
-
-def url_of(config: Config) -> str:
-    """The URL of the service's database."""
-    return config.database.url if config.sqlite_file is None else f"{SQLITE}{config.sqlite_file}"
+    return status_of(lambda: commands[str(options.subCommand)](options.subOptions), CarryError)
 
 
 def status(options: usage.Options) -> int:
-    """Tell what there is."""
-    from dataclasses import asdict
-
-    from dmtwisted.store.carry.looking import fitness, look
-    from dmtwisted.store.opening import open_rows
-
-    with open_rows(url_of(configuration(options)), reading=True) as rows:
+    """Show what the database contains."""
+    with open_rows(configuration(options).database_url, reading=True) as rows:
         found = look(rows)
     if options["json"]:
         print(json.dumps(asdict(found), ensure_ascii=False))
@@ -148,46 +114,36 @@ def status(options: usage.Options) -> int:
     for name, count in found.rows.items():
         print(f"{count:>12,} {name}")
     if found.oldest is not None and found.newest is not None:
-        print(f"documents from {_moment(found.oldest)} to {_moment(found.newest)}")
+        print(f"documents from {moment(found.oldest)} to {moment(found.newest)}")
     print(f"{len(found.unfinished)} unfinished operations")
-    for one in found.unfinished[:MOST_TOLD]:
-        print(f"  {one.device}: {one.kind} {one.key}, {one.state} since {_moment(one.at)}")
+    for one in found.unfinished[:MOST_LISTED]:
+        print(f"  {one.device}: {one.kind} {one.key}, {one.state} since {moment(one.at)}")
     for claim in found.claims:
         print(f"{claim.device} {'was last with' if claim.released else 'is with'} {claim.instance}")
     return 1 if unfit else 0
 
 
-def _moment(at: int) -> str:
-    return f"{kyiv(at):%Y-%m-%d %H:%M:%S}"
-
-
 def check(options: usage.Options) -> int:
-    """Read every row."""
-    from dmtwisted.store.carry.checking import check as check_rows
-    from dmtwisted.store.opening import open_rows
-
-    progress = Progress()
-    with open_rows(url_of(configuration(options)), reading=True) as rows:
+    """Read and verify every row."""
+    with ProgressBar() as progress, open_rows(configuration(options).database_url, reading=True) as rows:
         print(rows.name)
-        found = check_rows(rows, progress)
-    progress.done()
-    for name, total in found.sums.items():
-        print(f"{total.rows:>12,} {name:<10} {total.hex[:32]}")
+        found = checking.check(rows, progress)
+    _print_sums(found.sums.items())
     for fault in found.faults:
         print(f"WRONG: {fault}")
-    print("nothing is wrong" if not found.faults else f"{len(found.faults)} faults")
+    print("no faults" if not found.faults else f"{len(found.faults)} faults")
     return 1 if found.faults else 0
 
 
-def upgrade(options: usage.Options) -> int:
-    """Bring the database up to date."""
-    from dmtwisted.store.carry.looking import expect_nothing_pending, fitness
-    from dmtwisted.store.carry.upgrading import due, upgrade_to
-    from dmtwisted.store.opening import open_rows
-    from dmtwisted.store.rows import CarryError
+def _print_sums(sums: Iterable[tuple[str, Any]]) -> None:
+    for name, total in sums:
+        print(f"{total.rows:>12,} {name:<10} {total.hex[:32]}")
 
+
+def upgrade(options: usage.Options) -> int:
+    """Upgrade the database to the schema of this version."""
     config = configuration(options)
-    url = url_of(config)
+    url = config.database_url
     with open_rows(url) as rows:
         rows.keep_others_out(PATIENCE)
         expect_nothing_pending(config.state)
@@ -200,49 +156,58 @@ def upgrade(options: usage.Options) -> int:
             print(f"{rows.name} is of this version already (schema {begun})")
             return 0
         if begun is not None and config.sqlite_file is not None:
-            from dmtwisted.commands.backup import back_up_old
-
-            print(f"the file as it was: {back_up_old(config.sqlite_file, begun)}", flush=True)
-        progress = Progress("revisions")
-        for number, step in enumerate(steps):
-            progress(step, number, len(steps))
-            upgrade_to(url, step)
-        progress.done()
-        print(f"{rows.name}: schema {begun or 'none'} became {steps[-1]}")
+            print(f"copy of the old file: {back_up_old(config.sqlite_file, begun)}", flush=True)
+        with ProgressBar("revisions") as progress:
+            for number, step in enumerate(steps):
+                progress(step, number, len(steps))
+                upgrade_to(url, step)
+        print(f"{rows.name}: upgraded from schema {begun or 'none'} to {steps[-1]}")
     return 0
 
 
-PATIENCE = 2.0
-"""Seconds to wait for somebody who is just ending with the database."""
+def back_up_old(file: Path, revision: str) -> Path:
+    """A copy of a SQLite file of an older version, whose rows this version cannot read.
+
+    :raises CarryError: when it cannot be made, or the copy is damaged.
+    """
+    copy = file.with_name(f"{file.name}.before-upgrade-{revision}-{stamp(int(time.time() * 1000))}")
+    fresh = copy.with_name(f"{copy.name}.new")
+    try:
+        os.close(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(fresh)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode=DELETE")
+            found = target.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise CarryError(f"{file} is damaged and was not changed: {found}")
+        with fresh.open("rb") as stream:
+            os.fsync(stream.fileno())
+        replace(fresh, copy)
+    except sqlite3.Error as error:
+        raise CarryError(f"{file}: {error}") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+    return copy
 
 
 def move(options: usage.Options) -> int:
-    """Bring every row into another database."""
-    from dmtwisted.store.carry import moving
-    from dmtwisted.store.carry.looking import expect_nothing_pending
-    from dmtwisted.store.carry.upgrading import upgrade_to
-    from dmtwisted.store.opening import open_rows
-
+    """Copy every row into another database."""
     config = configuration(options)
     to = sys.stdin.readline().strip() if options["to"] == "-" else str(options["to"])
     if to.startswith(SQLITE):
         to = f"{SQLITE}{Path(to.removeprefix(SQLITE)).absolute()}"
-    progress = Progress()
-    with open_rows(url_of(config)) as source, open_rows(to) as target:
+    with ProgressBar() as progress, open_rows(config.database_url) as source, open_rows(to) as target:
         print(f"from {source.name}\nto   {target.name}", flush=True)
         source.keep_others_out(moving.PATIENCE)
         expect_nothing_pending(config.state)
         moved = moving.move(source, target, lambda: upgrade_to(to, "head"), progress, bool(options["anew"]))
-    progress.done()
-    for name, total in moved.sums.items():
-        print(f"{total.rows:>12,} {name:<10} {total.hex[:32]}")
+    _print_sums(moved.sums.items())
     print(f"moved and compared: equal ({moved.carried:,} rows by this run)")
-    print("the old database stays as it was; this line of the configuration makes the service use the new one:\n")
-    file = to if to.startswith(SQLITE) else ""
-    print(f"[database]\nurl = {json.dumps(file, ensure_ascii=False)}" if file else _line(to))
+    print("the old database did not change; this setting makes the service use the new one:\n")
+    print(f"[database]\nurl = {json.dumps(to, ensure_ascii=False)}" if to.startswith(SQLITE) else _line(to))
     return 0
 
 
 def _line(url: str) -> str:
-    """The line of the configuration that names a server's database, without its password."""
-    return f'[database]\nurl = "{url.partition("://")[0]}://…"    # as it was given after --to'
+    """The setting that names a server's database, without its password."""
+    return f'[database]\nurl = "{url.partition("://")[0]}://…"    # the URL given by --to'

@@ -1,12 +1,11 @@
-"""The options with which the service is started, the same for ``dmtwisted run`` and ``twistd dmtwisted``."""
+"""The start options of the service, the same for ``dmtwisted run`` and ``twistd dmtwisted``."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,24 +16,29 @@ from dmtwisted.store.carry.swapping import carry_out, planned
 from dmtwisted.store.opening import check_database
 from dmtwisted.store.sqlite.file import Locked, take_lock
 
+with suppress(ImportError):  # not on Windows
+    import pwd
+
 
 class LaunchOptions(usage.Options):
     """What to serve, and where."""
 
+    synopsis = "[options]"
+    longdesc = "Run the service until it is stopped."
     optParameters: ClassVar = [
-        ["config", "c", None, "The configuration file (TOML); without it every key has its default."],
-        ["state", None, None, "The folder for the database and all that is kept; goes before the file."],
-        ["port", None, None, "The TCP port; goes before the file.", int],
+        ["config", "c", None, "The configuration file (TOML); by default every key has its default."],
+        ["state", None, None, "The folder of database and files; overrides the configuration file."],
+        ["port", None, None, "The TCP port; overrides the configuration file.", int],
     ]
     optFlags: ClassVar = [
-        ["training", None, "Training mode: simulated devices, and a clock that can be moved."],
-        ["until-input-ends", None, "Stop when the standard input ends: for whoever supervises the service."],
+        ["training", None, "Training mode: simulated devices and a clock that can be set."],
+        ["until-input-ends", None, "Stop when the standard input ends; for supervisors."],
     ]
 
     def load(self) -> Config:
-        """The configuration that these options ask for.
+        """The configuration with these options.
 
-        :raises ConfigError: when it cannot be used, or asks for what this version does not have.
+        :raises ConfigError: when it cannot be used.
         """
         config = load(
             Path(self["config"]) if self["config"] else None,
@@ -45,7 +49,7 @@ class LaunchOptions(usage.Options):
             ),
         )
         if config.tls.given:
-            # Never in the clear what somebody meant to be encrypted; imported only by who has a certificate.
+            # Never HTTP instead of HTTPS. Imported only with a certificate: others do not carry this in memory.
             from dmtwisted.access.tls import check_before_start
 
             check_before_start(config.tls, time.time())
@@ -54,9 +58,9 @@ class LaunchOptions(usage.Options):
 
 
 def finish_restore(config: Config) -> None:
-    """Put a backup in its place whose restoring was broken off after it was decided.
+    """Complete a restore that was interrupted after it was decided.
 
-    :raises ConfigError: when that fails, or somebody is at it just now.
+    :raises ConfigError: when that fails, or the restore is still running.
     """
     if not planned(config.state):
         return
@@ -66,16 +70,16 @@ def finish_restore(config: Config) -> None:
             if planned(config.state):
                 carry_out(config.state)
     except Locked:
-        raise ConfigError("a backup is being restored just now; start again when that is done") from None
+        raise ConfigError("a backup is being restored; start again when that is done") from None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"a restore that was broken off cannot be completed: {error}") from None
+        raise ConfigError(f"an interrupted restore cannot be completed: {error}") from None
 
 
 @contextmanager
 def acting_as(uid: int | None, gid: int | None) -> Iterator[None]:
-    """Be the user that twistd will become (``--uid``, ``--gid``), in that user's groups, and then oneself again.
+    """Act as the user that twistd will become (``--uid``, ``--gid``), with that user's groups.
 
-    :raises ConfigError: when we may not.
+    :raises ConfigError: when that is not allowed.
     """
     if os.name != "posix" or (uid is None and gid is None):
         yield
@@ -84,7 +88,7 @@ def acting_as(uid: int | None, gid: int | None) -> Iterator[None]:
     try:
         _become(os.geteuid() if uid is None else uid, _group_of(uid, gid))
     except (OSError, KeyError) as error:
-        raise ConfigError(f"--uid, --gid: this user or group cannot be taken: {_reason(error)}") from None
+        raise ConfigError(f"--uid, --gid: cannot become this user or group: {_reason(error)}") from None
     try:
         yield
     finally:
@@ -95,9 +99,7 @@ def acting_as(uid: int | None, gid: int | None) -> Iterator[None]:
 
 
 def _become(uid: int, gid: int) -> None:
-    import pwd
-
-    # The user last: whoever is no longer root may change no groups.
+    # The user last: only root may change groups.
     if os.geteuid() == 0:
         os.initgroups(pwd.getpwuid(uid).pw_name, gid)
     os.setegid(gid)
@@ -105,9 +107,7 @@ def _become(uid: int, gid: int) -> None:
 
 
 def _group_of(uid: int | None, gid: int | None) -> int:
-    """The group that twistd will have: the one that is named, else the user's own."""
-    import pwd
-
+    """The group that twistd will have: the given one, or the user's own."""
     if gid is not None:
         return gid
     assert uid is not None
@@ -119,7 +119,7 @@ def _reason(error: Exception) -> str:
 
 
 def give_state(folder: Path, uid: int | None, gid: int | None) -> None:
-    """Make a state folder that is not there yet, where only root may, and let it be the user's of ``--uid``.
+    """Create a missing state folder as root, with the user of ``--uid`` as its owner.
 
     :raises ConfigError: when that fails.
     """
@@ -129,19 +129,4 @@ def give_state(folder: Path, uid: int | None, gid: int | None) -> None:
         folder.mkdir(mode=0o700, parents=True)
         os.chown(folder, uid, _group_of(uid, gid))
     except OSError as error:
-        raise ConfigError(f"the state folder {folder} cannot be made: {error.strerror or error}") from None
-
-
-def prepare_state(folder: Path) -> None:
-    """Make the state folder and try to write there.
-
-    :raises ConfigError: when that fails.
-    """
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise ConfigError(f"the state folder {folder} cannot be written: {error.strerror or error}") from None
-    if os.name == "posix" and not os.access(folder, os.X_OK):
-        raise ConfigError(f"the state folder {folder} cannot be entered")
+        raise ConfigError(f"the state folder {folder} cannot be created: {error.strerror or error}") from None

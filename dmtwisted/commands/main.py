@@ -11,57 +11,43 @@ from twisted.python import usage
 
 from dmtwisted import __version__
 
+COMMANDS = {
+    "run": ("dmtwisted.commands.run", "LaunchOptions", "Run the service."),
+    "simulate": ("dmtwisted.commands.simulate", "SimulateOptions", "Simulate a device or the tax service."),
+    "db": ("dmtwisted.commands.database", "DatabaseOptions", "Show, check, upgrade or move the database."),
+    "doctor": ("dmtwisted.commands.doctor", "DoctorOptions", "Diagnose the service and its devices."),
+    "ready": ("dmtwisted.commands.ready", "ReadyOptions", "Check whether the service accepts tasks."),
+    "backup": ("dmtwisted.commands.backup", "BackupOptions", "Make a backup while the service runs."),
+    "restore": ("dmtwisted.commands.backup", "RestoreOptions", "Restore a backup."),
+    "signer": ("dmtwisted.commands.signer", "SignerOptions", "Run a signing agent for registers."),
+    "service": ("dmtwisted.commands.service", "ServiceOptions", "Install, start and stop the Windows service."),
+    "tax": ("dmtwisted.commands.tax", "TaxOptions", "Show certificates of the tax service."),
+    "tls": ("dmtwisted.commands.tls", "TlsOptions", "Install, show, create or remove the certificate."),
+    "conform": ("dmtwisted.commands.conform", "ConformOptions", "Run the conformance suite on a driver."),
+    "bench": ("dmtwisted.lab.bench.bench", "BenchOptions", "Measure the performance of the service."),
+    "crashlab": (
+        "dmtwisted.lab.crash.command",
+        "CrashlabOptions",
+        "Kill the service at random and compare all books.",
+    ),
+    "soak": ("dmtwisted.lab.soak.command", "SoakOptions", "Run under load for hours and look for leaks."),
+}
+"""For each command its module, its options and a description.
+
+Only the module of the given command is imported. Its function ``run`` takes the options and returns the exit status.
+"""
+
 
 def _options(module: str, name: str) -> Callable[[], usage.Options]:
-    """The options class of a sub-command, imported only when that command is asked for."""
     return lambda: getattr(import_module(module), name)()
 
 
 class MainOptions(usage.Options):
-    """One plain HTTP interface to fiscal registers, receipt printers and bank terminals."""
+    """``dmtwisted``"""
 
-    synopsis = "Usage: dmtwisted COMMAND [options]"
+    longdesc = "One plain HTTP interface to fiscal registers, receipt printers and bank terminals."
     subCommands: ClassVar = [
-        ["run", None, _options("dmtwisted.commands.launch", "LaunchOptions"), "Serve until stopped."],
-        [
-            "simulate",
-            None,
-            _options("dmtwisted.commands.simulate", "SimulateOptions"),
-            "Be a device or the tax service.",
-        ],
-        [
-            "db",
-            None,
-            _options("dmtwisted.commands.database", "DatabaseOptions"),
-            "Look at, check or move the data.",
-        ],
-        ["doctor", None, _options("dmtwisted.commands.doctor", "DoctorOptions"), "Say whether all is well."],
-        ["ready", None, _options("dmtwisted.commands.ready", "ReadyOptions"), "Say whether tasks are taken."],
-        ["backup", None, _options("dmtwisted.commands.backup", "BackupOptions"), "Make a backup while it works."],
-        ["restore", None, _options("dmtwisted.commands.backup", "RestoreOptions"), "Put a backup in its place."],
-        ["signer", None, _options("dmtwisted.commands.signer", "SignerOptions"), "Hold a signing key for registers."],
-        ["service", None, _options("dmtwisted.commands.service", "ServiceOptions"), "Be a service of Windows."],
-        ["tax", None, _options("dmtwisted.commands.tax", "TaxOptions"), "Look at the tax service's certificates."],
-        ["tls", None, _options("dmtwisted.commands.tls", "TlsOptions"), "Install, look at or make a certificate."],
-        [
-            "conform",
-            None,
-            _options("dmtwisted.commands.conform", "ConformOptions"),
-            "Run the conformance suite on a driver.",
-        ],
-        ["bench", None, _options("dmtwisted.lab.bench.bench", "BenchOptions"), "Measure what a sale costs."],
-        [
-            "crashlab",
-            None,
-            _options("dmtwisted.lab.crash.command", "CrashlabOptions"),
-            "Kill the service everywhere, and compare all books.",
-        ],
-        [
-            "soak",
-            None,
-            _options("dmtwisted.lab.soak.command", "SoakOptions"),
-            "Work for hours, and watch what grows.",
-        ],
+        [name, None, _options(module, options), text] for name, (module, options, text) in COMMANDS.items()
     ]
 
     def opt_version(self) -> None:
@@ -69,30 +55,14 @@ class MainOptions(usage.Options):
         print(f"dmtwisted {__version__}")
         sys.exit(0)
 
+    def getSynopsis(self) -> str:
+        """The beginning of every usage line."""
+        return "Usage: dmtwisted" if self.subCommand else "Usage: dmtwisted COMMAND [options]"
+
     def postOptions(self) -> None:
-        """Ask for a command when there is none."""
+        """Require a command."""
         if not self.subCommand:
             raise usage.UsageError("a command is expected")
-
-
-RUN = {
-    "run": "dmtwisted.commands.run",
-    "simulate": "dmtwisted.commands.simulate",
-    "doctor": "dmtwisted.commands.doctor",
-    "ready": "dmtwisted.commands.ready",
-    "backup": "dmtwisted.commands.backup",
-    "restore": "dmtwisted.commands.backup",
-    "db": "dmtwisted.commands.database",
-    "signer": "dmtwisted.commands.signer",
-    "service": "dmtwisted.commands.service",
-    "tax": "dmtwisted.commands.tax",
-    "tls": "dmtwisted.commands.tls",
-    "conform": "dmtwisted.commands.conform",
-    "bench": "dmtwisted.lab.bench.bench",
-    "crashlab": "dmtwisted.lab.crash.command",
-    "soak": "dmtwisted.lab.soak.command",
-}
-"""The module behind each command; its function ``run`` takes the options and returns the exit status."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -101,10 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         options.parseOptions(list(sys.argv[1:] if arguments is None else arguments))
     except usage.UsageError as error:
-        print(f"{options}\ndmtwisted: {error}", file=sys.stderr)
+        wrong: usage.Options = options
+        while hasattr(wrong, "subOptions"):
+            wrong = wrong.subOptions
+        print(f"{wrong}\ndmtwisted: {error}", file=sys.stderr)
         sys.exit(1)
-    command = options.subCommand or ""
-    sys.exit(import_module(RUN[command]).run(options.subOptions))
+    module, _, _ = COMMANDS[options.subCommand or ""]
+    sys.exit(import_module(module).run(options.subOptions))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def run(options: LaunchOptions, platform: str = sys.platform) -> int:
 
 
 def arguments(options: LaunchOptions, platform: str) -> list[str]:
-    """The command line of twistd that means the same."""
-    # On Windows twistd keeps no file with the number of its process, and knows no option for it.
+    """The command line of twistd with the same meaning."""
+    # On Windows twistd has no pid file, and no option for it.
     made = ["twistd", "--nodaemon", *([] if platform == "win32" else ["--pidfile="]), "dmtwisted"]
     for name in ("config", "state", "port"):
         if options[name] is not None:
@@ -39,17 +39,17 @@ def arguments(options: LaunchOptions, platform: str) -> list[str]:
 
 
 def choose_reactor(config: Config) -> None:
-    """Install the reactor of Windows' completion ports, before anybody asks for the one that is the default there.
+    """Install the reactor for Windows' completion ports, before the default reactor is imported.
 
-    That one (`select`) takes no more than 512 connections. The driver of PostgreSQL waits at sockets of its own,
-    which completion ports do not know: with it the default stays.
+    The default (`select`) supports only 512 connections. It stays with PostgreSQL, whose driver waits at its own
+    sockets, which completion ports do not support.
     """
     if not config.database.url.startswith(POSTGRES):
         import_module("twisted.internet.iocpreactor").install()
 
 
 def take_any_letter(*streams: TextIO) -> None:
-    """Let these streams spell out what their code page has no letter for: output that goes to a file on Windows."""
+    """Let these streams escape characters that their code page lacks, for output to a file on Windows."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

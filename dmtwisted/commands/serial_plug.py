@@ -1,4 +1,4 @@
-"""A simulated device on a serial port, kept there as a real one is: whatever it does to its line, it comes back."""
+"""A simulated device on a serial port, which is opened again whenever the device closes it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 REOPEN = 1.0
-"""Seconds after which a serial port that the device closed is opened again, as a device is switched on again."""
+"""Seconds after which a serial port that the device closed is opened again."""
 
 
 class SerialPlug(Factory):
-    """Keeps a device on a serial port: a line that it closes is opened anew, as when it is switched on again."""
+    """Keeps a device on a serial port: a port that it closes is opened again, as if it were switched on again."""
 
     noisy = False
     log = Logger()
@@ -33,24 +33,24 @@ class SerialPlug(Factory):
         return opening
 
     def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """The device's end; `None` when it does not want to be reached now."""
+        """The device's side of the line; `None` when it accepts no connection now."""
         protocol = self._device.buildProtocol(cast(Any, addr))
         return None if protocol is None else _Plugged(protocol, self.again)
 
     def again(self) -> None:
-        """Open the port in a while."""
+        """Open the port after a pause."""
         self._clock.callLater(REOPEN, self._open)
 
     def _open(self) -> None:
         self.plug_in().addErrback(self._not_open)
 
     def _not_open(self, reason: Failure) -> None:
-        self.log.info("the serial port does not open: {reason}", reason=reason.getErrorMessage())
+        self.log.info("cannot open the serial port: {reason}", reason=reason.getErrorMessage())
         self.again()
 
 
 class _Plugged(Protocol):
-    """Passes a line on to the device, and its end to the plug as well."""
+    """Passes a line on to the device, and reports its end to the plug."""
 
     def __init__(self, protocol: IProtocol, ended: Callable[[], None]) -> None:
         self._protocol, self._ended = protocol, ended

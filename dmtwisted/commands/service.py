@@ -1,51 +1,46 @@
-"""``dmtwisted service``: the service of Windows, installed, looked at, removed (docs/windows.md)."""
+"""``dmtwisted service``: install, start, stop and remove the Windows service (docs/windows.md)."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from twisted.python import usage
+from dmtwisted.commands.shared import CommandOptions, Group
 
-ELSEWHERE = "this command is for Windows; on Linux systemd keeps the service (packaging, docs/operating.md)"
+ELSEWHERE = "this command is for Windows; on Linux systemd runs the service (docs/operating.md)"
 
 
-class InstallOptions(usage.Options):
+class InstallOptions(CommandOptions):
     """``dmtwisted service install``"""
 
-    longdesc = "Install the service, or bring an installed one up to date. Needs an administrator."
+    longdesc = "Install or update the Windows service. Requires an administrator."
     optParameters: ClassVar = [
-        ["config", "c", None, "The configuration file; one is made in %ProgramData%\\dmtwisted when absent.", Path]
+        ["config", "c", None, "The configuration file; by default one is created in %ProgramData%\\dmtwisted.", Path]
     ]
-    optFlags: ClassVar = [["manual", None, "Begin only when somebody starts it, not with Windows."]]
+    optFlags: ClassVar = [["manual", None, "Do not start the service with Windows."]]
 
 
-class ServiceOptions(usage.Options):
+class ServiceOptions(Group):
     """``dmtwisted service``"""
 
-    synopsis = "Usage: dmtwisted service install|remove|start|stop|status"
-    subCommands: ClassVar = [
-        ["install", None, InstallOptions, "Install it, or bring it up to date."],
-        ["remove", None, usage.Options, "Stop and remove it; the data stay."],
-        ["start", None, usage.Options, "Start it, and wait until it serves."],
-        ["stop", None, usage.Options, "Stop it, and wait until it has ended."],
-        ["status", None, usage.Options, "Tell whether it runs; status 3 when it does not."],
+    subCommands: ClassVar[list[Any]] = [
+        ["install", None, InstallOptions, "Install or update the service."],
+        ["remove", None, CommandOptions, "Stop and remove the service; its data stays."],
+        ["start", None, CommandOptions, "Start the service and wait until it accepts requests."],
+        ["stop", None, CommandOptions, "Stop the service and wait until it has ended."],
+        ["status", None, CommandOptions, "Show the state of the service; exit status 3 when it does not run."],
     ]
-
-    def postOptions(self) -> None:
-        """One of them has to be named."""
-        if not self.subCommand:
-            raise usage.UsageError("say what to do: install, remove, start, stop or status")
 
 
 def run(options: ServiceOptions, platform: str = sys.platform) -> int:
-    """Do it; 1 and one line of why when it cannot be done."""
+    """Run the sub-command; 1 after one line that says why it failed."""
     if platform != "win32":
         print(f"dmtwisted: {ELSEWHERE}", file=sys.stderr)
         return 1
-    from dmtwisted.windows import control
+    from dmtwisted.windows import control  # for Windows only
 
     wanted = options.subOptions
     commands: dict[str, Callable[[], list[str]]] = {
@@ -55,6 +50,7 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
         "stop": control.stop,
     }
     try:
+        import_module("pywintypes")
         if options.subCommand == "status":
             runs, words = control.status()
             print(words)
@@ -62,7 +58,7 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
         for line in commands[str(options.subCommand)]():
             print(line)
     except (control.ControlFailed, ImportError) as error:
-        missing = "pywin32 is missing: pip install pywin32" if isinstance(error, ImportError) else str(error)
-        print(f"dmtwisted: {missing}", file=sys.stderr)
+        why = "pywin32 is missing: pip install pywin32" if isinstance(error, ImportError) else str(error)
+        print(f"dmtwisted: {why}", file=sys.stderr)
         return 1
     return 0

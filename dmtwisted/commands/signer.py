@@ -1,7 +1,7 @@
-"""A signing agent: ``dmtwisted signer --key FILE --listen HOST:PORT`` (docs/protocols/signing-agent.md).
+"""A signing agent: ``dmtwisted signer --key FILE --listen HOST:PORT`` (docs/reference/cryptography.md#signing-agent).
 
-The key is opened once and lives in this process alone: registers ask it for signatures and get nothing else. Their
-token lies in a file, made at the first start.
+The key is opened once and stays in this process: registers get signatures and nothing else. Their token is in a file
+that is created at the first start.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import getpass
 import hmac
 import os
 import secrets
-import signal
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,24 +18,16 @@ from typing import Any, ClassVar, cast
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.threads import deferToThread
-from twisted.logger import (
-    FilteringLogObserver,
-    Logger,
-    LogLevel,
-    LogLevelFilterPredicate,
-    globalLogBeginner,
-    textFileLogObserver,
-)
+from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python import usage
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
-from twisted.web.server import NOT_DONE_YET, Request, Site
+from twisted.web.server import NOT_DONE_YET, Request
 
-from dmtwisted.access.authority import issue, open_authority
-from dmtwisted.access.certificates import BadCertificate
-from dmtwisted.access.tls import OneContext
-from dmtwisted.commands.simulate import LOOPBACK, place
+from dmtwisted.access.local_tls import local_context
+from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
+from dmtwisted.commands.shared import CommandOptions
 from dmtwisted.secrets import write_private
 from protocols.fiscal import signing_agent
 from protocols.fiscal.crypto.certificates import Certificate, read_certificates
@@ -51,41 +41,24 @@ PASSWORD = "DMTWISTED_KEY_PASSWORD"
 TOKEN_FILE = "signer.token"
 
 Aside = Callable[..., "Deferred[bytes]"]
-"""Does work in a thread."""
+"""Runs a function in a thread."""
 
 
-class SignerOptions(usage.Options):
+class SignerOptions(CommandOptions):
     """``dmtwisted signer``"""
 
-    synopsis = "Usage: dmtwisted signer --key FILE [options]"
+    synopsis = "--key FILE [options]"
     longdesc = (
-        "Hold a signing key for registers of the driver prro, on this machine or another one. The password of the key"
-        f" is asked for, or taken from --password-file or from the environment ({PASSWORD})."
+        "Sign for registers of the driver prro, on this machine or another, with a key that stays in this process."
+        f" The key's password is asked for, or taken from --password-file or the environment ({PASSWORD})."
     )
     optParameters: ClassVar[list[Any]] = [
         ["key", "k", None, "The key file: Key-6.dat, .pfx, .p12, .pk8 or .jks.", Path],
-        ["listen", "l", (LOOPBACK, 3950), "HOST:PORT; a port alone is this machine only.", place],
+        ["listen", "l", (LOOPBACK, 3950), "HOST:PORT; a port alone serves this machine only.", place],
         ["password-file", None, None, "A file whose first line is the password of the key.", Path],
-        [
-            "token-file",
-            "t",
-            Path(TOKEN_FILE),
-            "The file of the token by which registers are known; made when absent.",
-            Path,
-        ],
-        [
-            "tls",
-            None,
-            None,
-            "Listen with TLS; a folder where the agent keeps its certificate and authority.pem.",
-            Path,
-        ],
-        [
-            "name",
-            "n",
-            None,
-            "Under which name registers call it, for its certificate; the host of --listen when absent.",
-        ],
+        ["token-file", "t", Path(TOKEN_FILE), "The file of the registers' token; created when absent.", Path],
+        ["tls", None, None, "Use TLS; a folder for the agent's certificate and authority.pem.", Path],
+        ["name", "n", None, "The name of the agent for its certificate; by default the host of --listen."],
     ]
 
     def __init__(self) -> None:
@@ -93,29 +66,23 @@ class SignerOptions(usage.Options):
         self["certificates"] = []
 
     def opt_certificate(self, file: str) -> None:
-        """A file of certificates, for key files that hold none; may be given several times."""
+        """A file of certificates, for key files without them; can be repeated."""
         self["certificates"].append(Path(file))
 
     opt_c = opt_certificate
 
     def postOptions(self) -> None:
-        """A key, and nothing readable on the network."""
+        """Require a key, and TLS on the network."""
         if self["key"] is None:
             raise usage.UsageError("--key: the key file is expected")
         if self["listen"][0] not in (LOOPBACK, "localhost", "::1") and self["tls"] is None:
-            raise usage.UsageError(
-                "--listen: beyond this machine --tls is needed, for receipts and token travel there"
-            )
-
-
-class NotStarted(Exception):
-    """The agent cannot run; the text is one line for whoever starts it."""
+            raise usage.UsageError("--listen: other machines need --tls, which protects receipts and the token")
 
 
 class Agent(Resource):
     """Answers `/key` and `/sign`.
 
-    :param aside: where signatures are made.
+    :param aside: runs the signing in a thread.
     """
 
     isLeaf = True
@@ -133,10 +100,10 @@ class Agent(Resource):
         path = bytes(request.path).decode("latin-1")
         if (request.method, path) == (b"GET", signing_agent.KEY_PATH):
             raw = self._signer.certificate.raw
-            return self._told(request, KeyTold(protocol=signing_agent.VERSION, certificate=raw))
+            return self._answer(request, KeyTold(protocol=signing_agent.VERSION, certificate=raw))
         if (request.method, path) == (b"POST", signing_agent.SIGN_PATH):
             return self._sign(request)
-        return self._failed(request, 404, "GET /key and POST /sign are understood")
+        return self._failed(request, 404, "GET /key or POST /sign is expected")
 
     def _sign(self, request: Request) -> bytes | int:
         assert request.content is not None
@@ -152,7 +119,7 @@ class Agent(Resource):
 
         def signed(message: bytes) -> None:
             if not gone:
-                request.write(self._told(request, Signed(message)))
+                request.write(self._answer(request, Signed(message)))
                 request.finish()
 
         def failed(failure: Failure) -> None:
@@ -164,28 +131,18 @@ class Agent(Resource):
         self._aside(self._signer.sign, asked.content).addCallbacks(signed, failed)
         return NOT_DONE_YET
 
-    def _told(self, request: Request, value: KeyTold | Signed | Failed) -> bytes:
+    def _answer(self, request: Request, value: KeyTold | Signed | Failed) -> bytes:
         request.setHeader(b"content-type", signing_agent.JSON_TYPE.encode())
         request.setHeader(b"cache-control", b"no-store")
         return signing_agent.encode(value)
 
     def _failed(self, request: Request, status: int, why: str) -> bytes:
         request.setResponseCode(status)
-        return self._told(request, Failed(why))
-
-
-class AgentSite(Site):
-    """The agent's HTTP server; whoever asks, it is nobody's business."""
-
-    def __init__(self, agent: Agent, reactor: Any = None) -> None:
-        super().__init__(agent, parsePOSTFormSubmission=False, reactor=reactor)
-
-    def log(self, request: object) -> None:
-        """Only what goes wrong is worth a line."""
+        return self._answer(request, Failed(why))
 
 
 def token_in(file: Path) -> tuple[str, bool]:
-    """The token in ``file``, made when there is none; and whether it was made.
+    """The token in ``file``, created when absent; and whether it was created.
 
     :raises NotStarted: when it cannot be read or written, or is empty.
     """
@@ -203,9 +160,9 @@ def token_in(file: Path) -> tuple[str, bool]:
 
 
 def signer_in(options: SignerOptions, ask: Callable[[str], str] = getpass.getpass) -> ISigner:
-    """The signer of the key file; takes seconds.
+    """The signer with the key file; takes seconds.
 
-    :raises NotStarted: when it cannot be opened, or this machine reckons wrongly.
+    :raises NotStarted: when it cannot be opened, or this machine calculates wrongly.
     """
     file: Path = options["key"]
     try:
@@ -232,18 +189,22 @@ def _password(options: SignerOptions, file: Path, ask: Callable[[str], str]) -> 
 
 
 def start(options: SignerOptions, reactor: Any, ask: Callable[[str], str] = getpass.getpass) -> str:
-    """Open key and port; the line that says where and whose.
+    """Open the key and the port; the line that describes them.
 
     :raises NotStarted: when one of them cannot be opened.
     """
     token, made = token_in(options["token-file"])
     signer = signer_in(options, ask)
-    site = AgentSite(Agent(signer, token), reactor)
+    site = QuietSite(Agent(signer, token), reactor)
     host, number = options["listen"]
+    factory: object = site
     try:
-        factory: object = site
         if options["tls"] is not None:
-            factory = TLSMemoryBIOFactory(_context(options, reactor.seconds()), False, cast(Any, site), reactor)
+            context = local_context(options["tls"], options["name"] or host, reactor.seconds())
+            factory = TLSMemoryBIOFactory(context, False, cast(Any, site), reactor)
+    except (OSError, ValueError) as error:
+        raise NotStarted(f"no TLS: {error}") from None
+    try:
         port = reactor.listenTCP(number, factory, interface=host)
     except CannotListenError as error:
         raise NotStarted(f"cannot listen on {host}:{number}: {error.socketError}") from None
@@ -252,36 +213,10 @@ def start(options: SignerOptions, reactor: Any, ask: Callable[[str], str] = getp
     facts = signer.facts
     return (
         f"dmtwisted signer: {facts.subject}, until {facts.valid_to:%Y-%m-%d}, on {scheme}://{address.host}:{address.port},"
-        f" token {'made ' if made else ''}in {options['token-file']}"
+        f" token {'created ' if made else ''}in {options['token-file']}"
     )
-
-
-def _context(options: SignerOptions, now: float) -> OneContext:
-    host = options["name"] or options["listen"][0]
-    names = [name for name in ("localhost", LOOPBACK, "::1", host) if name not in ("0.0.0.0", "::")]
-    try:
-        options["tls"].mkdir(parents=True, exist_ok=True)
-        authority, _ = open_authority(options["tls"], now)
-        return OneContext(issue(authority, names, now))
-    except (BadCertificate, OSError, ValueError) as error:
-        raise NotStarted(f"no TLS: {error}") from None
 
 
 def run(options: SignerOptions) -> int:
-    """Sign until SIGTERM or Ctrl-C; 1 with one clear line when the agent cannot run."""
-    from twisted.internet import reactor
-
-    running: Any = reactor
-    complaints = FilteringLogObserver(
-        textFileLogObserver(sys.stderr), [LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)]
-    )
-    globalLogBeginner.beginLoggingTo([complaints], redirectStandardIO=False)
-    try:
-        line = start(options, running)
-    except NotStarted as error:
-        print(f"dmtwisted signer: {error}", file=sys.stderr)
-        return 1
-    running.callWhenRunning(signal.signal, signal.SIGINT, lambda *_: running.callFromThread(running.stop))
-    running.callWhenRunning(print, line, flush=True)
-    running.run()
-    return 0
+    """Sign until SIGTERM or Ctrl-C; 1 after one line that says why the agent cannot run."""
+    return serve("signer", lambda reactor: start(options, reactor))

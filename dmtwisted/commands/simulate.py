@@ -1,74 +1,53 @@
-"""A device without hardware, for whoever builds a till: ``dmtwisted simulate KIND`` (design 8).
+"""A device without hardware, for developers of tills: ``dmtwisted simulate KIND``.
 
-The simulators are those of `protocols.simulators`; here they get a place where tills reach them (a TCP port or a
-serial port), a control port (`dmtwisted.commands.control`) and a file for their ledger.
+The simulators are those of `protocols.simulators`; here they get a TCP or serial port for tills, a control port
+(`dmtwisted.commands.control`) and a file for their ledger (docs/reference/http-interface.md#simulated-devices).
 """
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib import import_module
 from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import msgspec
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IProtocolFactory, IReactorTime
-from twisted.logger import (
-    FilteringLogObserver,
-    LogLevel,
-    LogLevelFilterPredicate,
-    globalLogBeginner,
-    textFileLogObserver,
-)
 from twisted.python import usage
 from twisted.python.failure import Failure
 
-from dmtwisted.commands.control import ControlSite, FarEnd, NotStarted
-from dmtwisted.commands.far_ends import WIRES, Wire, ipp, printer, terminal
+from dmtwisted.commands.control import Control, SimulatedPeer
 from dmtwisted.commands.serial_plug import SerialPlug
+from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
+from dmtwisted.commands.shared import CommandOptions, Group
+from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, printer, terminal
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
 from protocols.simulators.ipp_printer import PRINT_S
 
 TIN = "34554363"
-"""The payer of the official samples; made up, as are the registers of the simulated tax service."""
-
-LOOPBACK = "127.0.0.1"
-"""Where it listens unless it is told otherwise: nobody on the network shall meet a simulator unawares."""
+"""The payer of the official samples; invented, like the registers of the simulated tax service."""
 
 LEDGER_BEGINS = b'{"n":'
-"""The first bytes of a ledger that has an entry."""
+"""The first bytes of a ledger with an entry."""
 
 
 # The command line
 
 
-def place(text: str) -> tuple[str, int]:
-    """``HOST:PORT`` as host and port; without a host it is this machine only.
-
-    :raises ValueError: when it is no such thing.
-    """
-    host, _, number = text.rpartition(":")
-    if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        raise ValueError(f"{text!r}: an IPv6 address stands in brackets, [::1]:9100")
-    if not number.isdecimal() or int(number) > 0xFFFF:
-        raise ValueError(f"{text!r}: HOST:PORT is expected, with a port up to 65535")
-    return host.strip("[]") or LOOPBACK, int(number)
-
-
 def seconds(text: str) -> float:
-    """A time.
+    """A duration.
 
-    :raises ValueError: when it is negative or no number.
+    :raises ValueError: when it is negative or not a number.
     """
     value = float(text)
     if not isfinite(value) or value < 0:
-        raise ValueError(f"{text} is no time")
+        raise ValueError(f"{text} is not a duration")
     return value
 
 
@@ -85,72 +64,73 @@ def _one_of(known: Collection[str], option: str, given: str | None) -> None:
         raise usage.UsageError(f"--{option}: one of {', '.join(known)} is expected{instead}")
 
 
-class DeviceOptions(usage.Options):
-    """What all simulators are told."""
+class DeviceOptions(CommandOptions):
+    """Options of all simulators."""
 
     optParameters: ClassVar[list[Any]] = [
-        ["listen", "l", None, "HOST:PORT for tills; without a host this machine only, 0 is a free port.", place],
-        ["control", "c", None, "HOST:PORT for the control language; likewise.", place],
-        ["ledger", None, None, "The file of what happened, kept over restarts; without it in memory.", Path],
-        ["seed", None, None, "Makes what is random; the same seed makes the same.", int],
+        ["listen", "l", None, "HOST:PORT for tills; by default this machine only and a free port.", place],
+        ["control", "c", None, "HOST:PORT of the control port; the same defaults.", place],
+        ["ledger", None, None, "The file of the ledger, kept over restarts; by default in memory.", Path],
+        ["seed", None, None, "The seed of everything random; the same seed makes the same.", int],
     ]
 
     def postOptions(self) -> None:
-        """What does not fit together is refused."""
+        """Check that the options fit together."""
 
-    def far_end(self, clock: IReactorTime) -> FarEnd:
-        """The device that is asked for."""
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
+        """The device or service."""
         raise NotImplementedError
 
     def serial(self) -> SerialSettings | None:
-        """The serial line that it shall sit on, if any."""
+        """Its serial line, if any."""
         return None
 
 
 class SerialOptions(DeviceOptions):
-    """What simulators are told that may sit on a serial line."""
+    """Options of simulators that can use a serial line."""
 
     optParameters: ClassVar[list[Any]] = [
-        ["serial", None, None, "The serial port for tills, instead of a TCP port."],
-        ["baudrate", None, None, "Its speed, when it is not the usual one of the device.", _positive],
+        ["serial", None, None, "The serial port for tills instead of a TCP port."],
+        ["baudrate", None, None, "Its speed; by default the usual one of the device.", _positive],
     ]
 
     def postOptions(self) -> None:
-        """One line, not two."""
+        """Check that the options fit together."""
         if self["serial"] and self["listen"]:
-            raise usage.UsageError("--serial and --listen: the device has one line, name one of them")
+            raise usage.UsageError("--serial and --listen: give only one of them")
         if self["baudrate"] and not self["serial"]:
-            raise usage.UsageError("--baudrate goes with --serial")
+            raise usage.UsageError("--baudrate needs --serial")
 
     def serial(self) -> SerialSettings | None:
-        """The port that is named, set as the device usually is."""
+        """The chosen port with the usual settings of the device."""
         if not self["serial"]:
             return None
         settings = replace(self.usual_line(), port=self["serial"])
         return replace(settings, baudrate=self["baudrate"]) if self["baudrate"] else settings
 
     def usual_line(self) -> SerialSettings:
-        """How the device's serial line is usually set."""
+        """The usual settings of the device's serial line."""
         return SerialSettings("")
 
 
 class PrinterOptions(SerialOptions):
     """``dmtwisted simulate printer``"""
 
-    synopsis = "Usage: dmtwisted simulate printer [options]"
-    longdesc = f"A receipt printer, ESC/POS or Star by its profile: {', '.join(PROFILES)}. Nothing in it is random."
+    longdesc = (
+        f"Simulate an ESC/POS or Star receipt printer by its profile: {', '.join(PROFILES)}. Nothing is random."
+    )
     optParameters: ClassVar[list[Any]] = [
-        ["profile", "p", "epson", "The family of printers."],
-        ["paper", None, None, "Length of its roll in millimetres; without it the paper never ends.", _positive],
+        ["profile", "p", "epson", "The profile of the printer."],
+        ["paper", None, None, "Length of its roll in millimetres; by default the paper never ends.", _positive],
     ]
-    optFlags: ClassVar[list[Any]] = [["mute", None, "It never answers, as many printers without a name."]]
+    optFlags: ClassVar[list[Any]] = [["mute", None, "Never answer, like many cheap printers."]]
 
     def postOptions(self) -> None:
-        """The profile has to be known."""
+        """Check the profile."""
         super().postOptions()
         _one_of(PROFILES, "profile", self["profile"])
 
-    def far_end(self, clock: IReactorTime) -> FarEnd:
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
         """The printer."""
         return printer(self, clock)
 
@@ -158,19 +138,18 @@ class PrinterOptions(SerialOptions):
 class IppOptions(DeviceOptions):
     """``dmtwisted simulate ipp``"""
 
-    synopsis = "Usage: dmtwisted simulate ipp [options]"
-    longdesc = "A print service with one queue, as CUPS shows it over IPP. Nothing in it is random."
+    longdesc = "Simulate a print service with one queue, like CUPS over IPP. Nothing is random."
     optParameters: ClassVar[list[Any]] = [
         ["queue", "q", "receipts", "The name of the queue: ipp://HOST:PORT/printers/NAME."],
-        ["duration", "d", PRINT_S, "Seconds that a job takes.", seconds],
-        ["profile", "p", "epson", "The printer behind it, by which the strip is read."],
+        ["duration", "d", PRINT_S, "Seconds per job.", seconds],
+        ["profile", "p", "epson", "The profile of its printer, for the strip."],
     ]
 
     def postOptions(self) -> None:
-        """The profile has to be known."""
+        """Check the profile."""
         _one_of(PROFILES, "profile", self["profile"])
 
-    def far_end(self, clock: IReactorTime) -> FarEnd:
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
         """The print service."""
         return ipp(self, clock)
 
@@ -186,28 +165,28 @@ def _shared_key(value: str) -> tuple[str, str, int]:
 class TerminalOptions(SerialOptions):
     """``dmtwisted simulate terminal``"""
 
-    synopsis = "Usage: dmtwisted simulate terminal --protocol NAME [options]"
+    synopsis = "--protocol NAME [options]"
     optParameters: ClassVar[list[Any]] = [
-        ["protocol", "p", None, "What it speaks, see below."],
-        ["duration", "d", 1.5, "Seconds that an operation takes, the customer included.", seconds],
+        ["protocol", "p", None, "The protocol, see below."],
+        ["duration", "d", 1.5, "Seconds per operation, the customer included.", seconds],
         ["hold", None, 60.0, "Seconds that a held purchase waits for the cashier.", seconds],
-        ["adjust", None, None, "Seconds that a purchase stops at the card (privatbank-json only).", seconds],
-        ["terminal-id", None, None, "What it calls itself."],
+        ["adjust", None, None, "Seconds that a purchase waits after the card (privatbank-json only).", seconds],
+        ["terminal-id", None, None, "Its terminal number."],
         ["pem", None, None, "A file with certificate and private key, for HTTPS (nexo only)."],
         ["shared-key", None, None, "PASSPHRASE:NAME:VERSION of the shared key (nexo only).", _shared_key],
-        ["notices", None, None, "The URL to which it posts what its display shows (nexo only)."],
+        ["notices", None, None, "The URL to which it posts the texts of its display (nexo only)."],
     ]
 
     def getUsage(self, width: int | None = None) -> str:
-        """The options, and the protocols."""
-        return f"{super().getUsage(width)}\nProtocols: {', '.join(WIRES)}.\nA seed makes the customers' cards.\n"
+        """The options and the protocols."""
+        return f"{super().getUsage(width)}\nProtocols: {', '.join(WIRES)}.\nThe seed makes the customers' cards.\n"
 
     def postOptions(self) -> None:
-        """The protocol has to be known, and to know what it is told."""
+        """Check the protocol and its options."""
         super().postOptions()
         _one_of(WIRES, "protocol", self["protocol"])
         if self["serial"] and self.wire.serial is None:
-            raise usage.UsageError(f"--serial: {self['protocol']} is spoken over TCP only")
+            raise usage.UsageError(f"--serial: {self['protocol']} uses TCP only")
         if self["adjust"] is not None and self["protocol"] != "privatbank-json":
             raise usage.UsageError("--adjust: only privatbank-json has it")
         for option in ("pem", "shared-key", "notices"):
@@ -224,10 +203,10 @@ class TerminalOptions(SerialOptions):
         return WIRES[self["protocol"]]
 
     def usual_line(self) -> SerialSettings:
-        """As the protocol has it."""
+        """The usual settings of the protocol."""
         return self.wire.serial or super().usual_line()
 
-    def far_end(self, clock: IReactorTime) -> FarEnd:
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
         """The terminal."""
         return terminal(self, clock)
 
@@ -235,21 +214,20 @@ class TerminalOptions(SerialOptions):
 class TaxServiceOptions(DeviceOptions):
     """``dmtwisted simulate tax-service``"""
 
-    synopsis = "Usage: dmtwisted simulate tax-service [options]"
     longdesc = (
-        "The tax service's fiscal server, protocol A, with signed tickets. Its keys, and one for a cashier, are made"
-        " in a folder at the first start; a seed makes the keys. Beside the ledger it keeps the documents."
+        "Simulate the tax service's fiscal server (protocol A) with signed tickets. Its keys and one for a cashier"
+        " are created in a folder at the first start, by the seed if given. Documents are stored beside the ledger."
     )
     optParameters: ClassVar[list[Any]] = [
         ["keys", "k", Path("tax-service"), "The folder of its keys.", Path],
-        ["tin", None, TIN, "Tax number of the payer whose registers it has."],
-        ["record", None, None, "Write every exchange to this file.", Path],
-        ["replay", None, None, "Play a recording against a new server, tell what went otherwise, and end.", Path],
+        ["tin", None, TIN, "Tax number of the owner of its registers."],
+        ["record", None, None, "Record every exchange in this file.", Path],
+        ["replay", None, None, "Replay a recording against a new server, print the differences, and end.", Path],
     ]
     optFlags: ClassVar[list[Any]] = [
-        ["tls", None, "Listen with TLS; authority.pem in the folder of the keys goes into server_ca."],
+        ["tls", None, "Use TLS; name authority.pem in the folder of the keys as server_ca."],
         ["stamps", None, "Refuse signatures without a time stamp."],
-        ["refusals-as-text", None, "Refuse documents by HTTP 4xx with text, not by tickets."],
+        ["refusals-as-text", None, "Refuse documents by HTTP 4xx with text instead of tickets."],
     ]
 
     def __init__(self) -> None:
@@ -257,51 +235,54 @@ class TaxServiceOptions(DeviceOptions):
         self["registers"] = []
 
     def opt_register(self, number: str) -> None:
-        """Fiscal number of a register, once for each; without it 4000000001 and 4000000002."""
+        """Fiscal number of a register, can be repeated; by default 4000000001 and 4000000002."""
         if not number.isdecimal() or not 0 < int(number) < 10**18 or int(number) in self["registers"]:
-            raise usage.UsageError(f"--register: {number!r} is no number of a register, or stands there twice")
+            raise usage.UsageError(f"--register: {number!r} is not a register's number, or is given twice")
         self["registers"].append(int(number))
 
     opt_r = opt_register
 
     def postOptions(self) -> None:
-        """A recording is of a server that begins empty."""
+        """Check that the options fit together."""
         _tax_number(self["tin"])
         if self["record"] and self["ledger"]:
-            raise usage.UsageError("--record: a server with a ledger may have registered something before; name one")
+            raise usage.UsageError("--record and --ledger: a recording needs an empty server, give only one of them")
 
-    def far_end(self, clock: IReactorTime) -> FarEnd:
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
         """The server."""
-        from dmtwisted.commands.tax_far_end import tax_service
+        peer: SimulatedPeer = _tax().tax_service(self, clock)
+        return peer
 
-        return tax_service(self, clock)
 
-
-class TaxKeyOptions(usage.Options):
+class TaxKeyOptions(CommandOptions):
     """``dmtwisted simulate tax-key``"""
 
-    synopsis = "Usage: dmtwisted simulate tax-key [options]"
-    longdesc = "Make one more cashier's key that the simulated tax service accepts. It is worth nothing elsewhere."
+    longdesc = "Create another cashier's key for the simulated tax service. No other service accepts it."
     optParameters: ClassVar[list[Any]] = [
-        ["keys", "k", Path("tax-service"), "The folder of the simulator's keys; made when it is not there.", Path],
-        ["file", "f", "cashier2", "Name of the files that are made, without their endings."],
-        ["name", "n", "Тарас Бондар", "Who holds the key."],
+        ["keys", "k", Path("tax-service"), "The folder of the simulator's keys; created when absent.", Path],
+        ["file", "f", "cashier2", "Name of the created files, without their endings."],
+        ["name", "n", "Тарас Бондар", "The name of the cashier."],
         ["tin", None, TIN, "Tax number of the payer."],
-        ["person", None, "", "Tax number of the person."],
-        ["days", "d", 365.0, "Days until it ends; less than 0 for one that has ended.", float],
-        ["password", None, "tax-test", "Of the key file."],
+        ["person", None, "", "Tax number of the cashier."],
+        ["days", "d", 365.0, "Days until it expires; negative for an expired key.", float],
+        ["password", None, "tax-test", "The password of the key file."],
         ["kind", None, "p12", "p12, dat (Key-6.dat) or jks."],
-        ["seed", None, None, "Makes the key; the same seed makes the same.", int],
+        ["seed", None, None, "The seed of the key; the same seed makes the same key.", int],
     ]
 
     def postOptions(self) -> None:
-        """What it is told has to fit."""
+        """Check the options."""
         _one_of(("p12", "dat", "jks"), "kind", self["kind"])
         _tax_number(self["tin"])
         if self["file"] in ("", "root", "server", "stamps") or "/" in self["file"] or "\\" in self["file"]:
-            raise usage.UsageError("--file: a name is expected, other than root, server and stamps")
+            raise usage.UsageError("--file: a name other than root, server and stamps is expected")
         if not isfinite(self["days"]) or abs(self["days"]) > 3650:
-            raise usage.UsageError("--days: ten years are enough")
+            raise usage.UsageError("--days: at most ten years are possible")
+
+
+def _tax() -> Any:
+    """The simulated tax service, which imports much that devices do not need."""
+    return import_module("dmtwisted.commands.simulated_tax_service")
 
 
 def _tax_number(text: str) -> None:
@@ -309,25 +290,16 @@ def _tax_number(text: str) -> None:
         raise usage.UsageError("--tin: 5 to 10 digits are expected")
 
 
-KINDS = "printer, ipp, terminal, tax-service or tax-key"
-
-
-class SimulateOptions(usage.Options):
+class SimulateOptions(Group):
     """``dmtwisted simulate``"""
 
-    synopsis = "Usage: dmtwisted simulate printer|ipp|terminal|tax-service|tax-key [options]"
     subCommands: ClassVar[list[Any]] = [
-        ["printer", None, PrinterOptions, "A receipt printer."],
-        ["ipp", None, IppOptions, "A print service with a queue, like CUPS."],
-        ["terminal", None, TerminalOptions, "A bank terminal."],
-        ["tax-service", None, TaxServiceOptions, "The tax service's fiscal server."],
-        ["tax-key", None, TaxKeyOptions, "A cashier's key for it."],
+        ["printer", None, PrinterOptions, "Simulate a receipt printer."],
+        ["ipp", None, IppOptions, "Simulate a print service with a queue, like CUPS."],
+        ["terminal", None, TerminalOptions, "Simulate a bank terminal."],
+        ["tax-service", None, TaxServiceOptions, "Simulate the tax service's fiscal server."],
+        ["tax-key", None, TaxKeyOptions, "Create a cashier's key for the tax service."],
     ]
-
-    def postOptions(self) -> None:
-        """One of the devices has to be named."""
-        if not self.subCommand:
-            raise usage.UsageError(f"say what to simulate: {KINDS}")
 
 
 # Running
@@ -335,9 +307,9 @@ class SimulateOptions(usage.Options):
 
 @dataclass(frozen=True)
 class Running:
-    """A simulator that can be reached, and the line that says where."""
+    """A running simulator, and the line that describes it."""
 
-    far_end: FarEnd
+    peer: SimulatedPeer
     line: str
 
 
@@ -346,47 +318,47 @@ def start(options: DeviceOptions, reactor: Any) -> Running:
 
     :raises NotStarted: when one of them cannot be opened; the ledger is closed again.
     """
-    far_end = _open(options, reactor)
+    peer = _open(options, reactor)
     try:
         serial = options.serial()
         if serial is None:
-            where = _listen(reactor, options["listen"], far_end.factory)
+            where = _listen(reactor, options["listen"], peer.factory)
         else:
-            where = _plug_in(reactor, serial, far_end.factory)
-        control = _listen(reactor, options["control"], ControlSite(far_end))
+            where = _plug_in(reactor, serial, peer.factory)
+        control = _listen(reactor, options["control"], QuietSite(Control(peer)))
     except NotStarted:
-        far_end.close()
+        peer.close()
         raise
-    line = f"dmtwisted simulate: {far_end.name} on {where}, control on http://{control}/{far_end.remark}"
-    return Running(far_end, line)
+    line = f"dmtwisted simulate: {peer.name} on {where}, control on http://{control}/{peer.remark}"
+    return Running(peer, line)
 
 
-def _open(options: DeviceOptions, clock: IReactorTime) -> FarEnd:
-    far_end: FarEnd | None = None
+def _open(options: DeviceOptions, clock: IReactorTime) -> SimulatedPeer:
+    peer: SimulatedPeer | None = None
     try:
         _look_at(options["ledger"])
-        far_end = options.far_end(clock)
-        # Read once, so that a file that is no ledger is told now and not to somebody's test.
-        for _ in far_end.entries():
+        peer = options.peer(clock)
+        # Read once, so that a file that is not a ledger is reported now and not in a test.
+        for _ in peer.entries():
             pass
     except (OSError, ValueError, msgspec.MsgspecError) as error:
-        if far_end is not None:
-            far_end.close()
+        if peer is not None:
+            peer.close()
         if options["ledger"] is None:
             raise
-        why = error.strerror or str(error) if isinstance(error, OSError) else f"it is no ledger ({error})"
+        why = error.strerror or str(error) if isinstance(error, OSError) else f"it is not a ledger ({error})"
         raise NotStarted(f"the ledger {options['ledger']} cannot be opened: {why}") from None
-    return far_end
+    return peer
 
 
 def _look_at(ledger: Path | None) -> None:
-    """Refuse somebody else's file before anything is written beside it, or a line of it is taken for a broken one.
+    """Refuse another file before anything is written beside it, or one of its lines is taken for a broken entry.
 
-    :raises ValueError: when it is no ledger.
+    :raises ValueError: when it is not a ledger.
     """
     if ledger is not None and ledger.exists():
         with ledger.open("rb") as file:
-            # Of a first entry that a crash cut short there may be less.
+            # A crash may have cut the first entry short.
             if not LEDGER_BEGINS.startswith(file.read(len(LEDGER_BEGINS))):
                 raise ValueError("it begins with something else")
 
@@ -415,56 +387,42 @@ def _plug_in(reactor: Any, settings: SerialSettings, factory: IProtocolFactory) 
 
 
 def make_key(options: TaxKeyOptions) -> tuple[str, bool]:
-    """Make a key; what is said of it."""
-    from dmtwisted.commands import tax_far_end
-
-    return tax_far_end.make_key(options, datetime.now(UTC)), True
+    """Create a key; its description."""
+    return _tax().make_key(options, datetime.now(UTC)), True
 
 
 def replay(options: TaxServiceOptions) -> tuple[str, bool]:
-    """Play a recording; what came of it, and whether that is what was recorded."""
-    from dmtwisted.commands import tax_far_end
-
-    return tax_far_end.play(options["replay"])
+    """Replay a recording; the result, and whether it is equal to the recording."""
+    result: tuple[str, bool] = _tax().play(options["replay"])
+    return result
 
 
 def _at_once(work: Callable[[], tuple[str, bool]]) -> int:
-    """Do what needs no ports: 0 when it went well, else 1."""
+    """Do work without a server: 0 when it succeeded, else 1."""
     try:
-        told, well = work()
+        text, well = work()
     except (OSError, ValueError) as error:
         print(f"dmtwisted simulate: {error}", file=sys.stderr)
         return 1
-    print(told)
+    print(text)
     return 0 if well else 1
 
 
 def run(options: SimulateOptions) -> int:
-    """Simulate until SIGTERM or Ctrl-C; 1 with one clear line when the simulator cannot run."""
+    """Simulate until SIGTERM or Ctrl-C; 1 after one line that says why the simulator cannot run."""
     chosen: Any = options.subOptions
     if options.subCommand == "tax-key":
         return _at_once(lambda: make_key(chosen))
     if options.subCommand == "tax-service" and chosen["replay"] is not None:
         return _at_once(lambda: replay(chosen))
-    from twisted.internet import reactor
+    started: list[Running] = []
 
-    running_reactor: Any = reactor
-    complaints = FilteringLogObserver(
-        textFileLogObserver(sys.stderr), [LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)]
-    )
-    globalLogBeginner.beginLoggingTo([complaints], redirectStandardIO=False)
-    try:
-        running = start(cast(DeviceOptions, options.subOptions), running_reactor)
-    except NotStarted as error:
-        print(f"dmtwisted simulate: {error}", file=sys.stderr)
-        return 1
-    # A shell hides Ctrl-C from what it starts behind itself; whoever asks us to stop shall be heard all the same.
-    running_reactor.callWhenRunning(
-        signal.signal, signal.SIGINT, lambda *_: running_reactor.callFromThread(running_reactor.stop)
-    )
-    # Told once signals are taken: whoever reads it may stop us at once.
-    running_reactor.callWhenRunning(print, running.line, flush=True)
-    running_reactor.run()
-    # Lines that ended with the reactor may have had a last word for the ledger.
-    running.far_end.close()
-    return 0
+    def begin(reactor: Any) -> str:
+        started.append(start(chosen, reactor))
+        return started[0].line
+
+    status = serve("simulate", begin)
+    # Connections that ended with the reactor may have had a last entry for the ledger.
+    for running in started:
+        running.peer.close()
+    return status

@@ -1,7 +1,7 @@
-"""``dmtwisted tax certificates``: whose signature on tickets counts (docs/protocols/tax-service.md).
+"""``dmtwisted tax certificates``: trusted certificates for tickets (docs/reference/cryptography.md#trust).
 
-The list in the package is shown, or the certificates of a file; or a registered receipt is fetched from the fiscal
-server, which signs it, and its certificate is shown and saved for the setting `trusted_certificates`.
+It shows the list in the package or the certificates of a file. Or it fetches a registered receipt from the fiscal
+server, which signs it, and shows and saves the certificate for the setting `trusted_certificates`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 from twisted.python import usage
 
+from dmtwisted.commands.shared import CommandOptions, Group
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import commands, verdicts
 from protocols.fiscal.client import SERVER, Exchange
@@ -33,43 +34,37 @@ from protocols.fiscal.trusted import built_in, entries
 from protocols.fiscal.verdicts import Answered, Nothing, Refused
 
 
-class CertificatesOptions(usage.Options):
+class CertificatesOptions(CommandOptions):
     """``dmtwisted tax certificates``"""
 
-    synopsis = "Usage: dmtwisted tax certificates [--file FILE | --register N --receipt NUMBER [--save FILE]]"
+    synopsis = "[--file FILE | --register N --receipt NUMBER [--save FILE]]"
     longdesc = (
-        "Without options: the list in the package. --file shows the certificates of a file. --register and --receipt"
-        " fetch a receipt that was registered, and show whose key the fiscal server signs with."
+        "Show the trusted certificates in the package. With --file: the certificates of a file. With --register and"
+        " --receipt: the certificate with which the fiscal server signs that receipt."
     )
     optParameters: ClassVar[list[Any]] = [
         ["file", "f", None, "A file of certificates: DER, PEM or .p7b.", Path],
         ["register", "r", None, "Fiscal number of a register.", int],
-        ["receipt", "n", None, "Fiscal number of one of its receipts, as it is printed."],
+        ["receipt", "n", None, "Fiscal number of one of its receipts, as printed."],
         ["server", None, SERVER, "The fiscal server."],
-        ["server-ca", None, None, "Roots to trust in TLS besides the machine's: a PEM file.", Path],
+        ["server-ca", None, None, "A PEM file of roots to trust in TLS besides the machine's.", Path],
         ["save", "s", None, "Write the certificate to this file, for trusted_certificates.", Path],
     ]
 
     def postOptions(self) -> None:
-        """A receipt has a register."""
+        """Check that the options fit together."""
         if (self["register"] is None) != (self["receipt"] is None):
-            raise usage.UsageError("--register and --receipt go together")
+            raise usage.UsageError("--register and --receipt need each other")
         if self["save"] is not None and self["receipt"] is None:
-            raise usage.UsageError("--save goes with --receipt")
+            raise usage.UsageError("--save needs --receipt")
 
 
-class TaxOptions(usage.Options):
+class TaxOptions(Group):
     """``dmtwisted tax``"""
 
-    synopsis = "Usage: dmtwisted tax certificates [options]"
     subCommands: ClassVar[list[Any]] = [
-        ["certificates", None, CertificatesOptions, "Whose signature on tickets counts."],
+        ["certificates", None, CertificatesOptions, "Show trusted certificates."],
     ]
-
-    def postOptions(self) -> None:
-        """There is one thing to ask for."""
-        if not self.subCommand:
-            raise usage.UsageError("say what to look at: certificates")
 
 
 class NotShown(Exception):
@@ -77,7 +72,7 @@ class NotShown(Exception):
 
 
 def shown(certificate: Certificate, now: datetime, source: str = "") -> str:
-    """A certificate for people: whose, by whom, until when, and how to tell it from another one."""
+    """A certificate for people: owner, issuer, validity, and what identifies it."""
     lines = [
         certificate.subject.common or "(no name)",
         f"  issued by    {certificate.issuer.common}",
@@ -85,7 +80,7 @@ def shown(certificate: Certificate, now: datetime, source: str = "") -> str:
         f" {certificate.days_left(now)} days left",
         f"  key          {certificate.key_id.hex()}",
         f"  SHA-256      {hashlib.sha256(certificate.raw).hexdigest()}",
-        f"  what it is   {'an authority' if certificate.is_authority else 'a single key'}",
+        f"  kind         {'an authority' if certificate.is_authority else 'a single key'}",
     ]
     return "\n".join([*lines, *([f"  source       {source}"] if source else [])])
 
@@ -97,9 +92,9 @@ def pem_of(certificate: Certificate) -> str:
 
 
 async def signer_of_receipt(exchange: Exchange, server: str, register: int, receipt: str) -> Certificate:
-    """Whose key signs what the fiscal server answers, told by a registered receipt that it is asked for.
+    """The certificate with which the fiscal server signs a registered receipt.
 
-    :raises NotShown: when there is no such receipt, or the server cannot be asked.
+    :raises NotShown: when there is no such receipt, or the server does not answer.
     """
     command = commands.Check(uid=str(uuid.uuid4()).upper(), registrar_num_fiscal=register, num_fiscal=receipt)
     post = command_post(commands.encode(command), signed=False)
@@ -121,19 +116,19 @@ async def signer_of_receipt(exchange: Exchange, server: str, register: int, rece
         found.append(verdict.signer)
         return Signed(verdict.content)
 
-    told = verdicts.of_fetch(reply, opened)
-    if isinstance(told, Answered):
+    answer = verdicts.of_fetch(reply, opened)
+    if isinstance(answer, Answered):
         return found[0]
-    if isinstance(told, Nothing):
+    if isinstance(answer, Nothing):
         raise NotShown(f"the register {register} has no receipt {receipt}")
-    raise NotShown(told.text if isinstance(told, Refused) else told.why)
+    raise NotShown(answer.text if isinstance(answer, Refused) else answer.why)
 
 
 def listed(now: datetime) -> str:
     """The list in the package."""
     if not entries():
         return (
-            "The list in the package is empty: no certificate of the tax service was found that could be checked.\n"
+            "The list in the package is empty: no certificate of the tax service could be verified.\n"
             "Fetch the one that signs your own receipts: --register N --receipt NUMBER --save FILE."
         )
     return "\n".join(
@@ -142,7 +137,7 @@ def listed(now: datetime) -> str:
 
 
 def run(options: TaxOptions, fetch: Callable[[CertificatesOptions], Certificate] | None = None) -> int:
-    """Show what was asked for; 1 with one clear line when there is nothing to show."""
+    """Show certificates; 1 after one line when there is nothing to show."""
     chosen: Any = options.subOptions
     now = datetime.now(UTC)
     try:
@@ -163,7 +158,7 @@ def run(options: TaxOptions, fetch: Callable[[CertificatesOptions], Certificate]
 
 
 def _fetch(options: CertificatesOptions) -> Certificate:
-    """Ask the server over the network; it takes the reactor, so once in a process."""
+    """Ask the server over the network; it runs the reactor, so only once in a process."""
     roots = roots_in(options["server-ca"].read_bytes()) if options["server-ca"] is not None else None
     found: list[Certificate] = []
     complaints: list[str] = []
@@ -181,7 +176,7 @@ def _fetch(options: CertificatesOptions) -> Certificate:
         react(lambda reactor: Deferred.fromCoroutine(ask(reactor)))
     except SystemExit as end:
         if end.code:
-            raise NotShown("asking failed") from end
+            raise NotShown("the request failed") from end
     if not found:
-        raise NotShown(complaints[0] if complaints else "nothing was answered")
+        raise NotShown(complaints[0] if complaints else "no answer")
     return found[0]

@@ -1,122 +1,87 @@
-"""``dmtwisted tls``: install a certificate, look at it, or make one with a local authority."""
+"""``dmtwisted tls``: install a certificate, show it, create one with a local authority, or remove it."""
 
 from __future__ import annotations
 
 import getpass
 import json
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from twisted.python import usage
 
 from dmtwisted.access.authority import TRUST, authority_file
 from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
 from dmtwisted.access.tls_install import certify, install_at, remove_from
-from dmtwisted.config import INSTALLED as INSTALLED
-from dmtwisted.config import Config, ConfigError, Overrides, load
+from dmtwisted.commands.shared import (
+    PLACE,
+    CommandOptions,
+    FileOptions,
+    Group,
+    configuration,
+    options_class,
+    status_of,
+)
+from dmtwisted.config import Config, ConfigError
 
-_PLACE: list[list[object]] = [
-    ["config", "c", None, "The configuration file (TOML)."],
-    ["state", None, None, "The state folder; goes before the file."],
-]
 
-
-class InstallOptions(usage.Options):
+class InstallOptions(FileOptions):
     """``dmtwisted tls install``"""
 
-    synopsis = "Usage: dmtwisted tls install FILE [options]"
-    longdesc = "Install a certificate: PKCS#12 (.pfx, .p12), or PEM with its key in it or in the file --key."
+    longdesc = "Install a certificate: PKCS#12 (.pfx, .p12), or PEM with the key in FILE or in the file --key."
     optParameters: ClassVar = [
-        *_PLACE,
-        ["key", None, None, "The file of the private key, when FILE does not hold it."],
-        ["password", "p", None, "Password of FILE; - asks for it, so that others do not see it."],
+        *PLACE,
+        ["key", None, None, "The file of the private key, if FILE does not contain it."],
+        ["password", "p", None, "The password of FILE; - asks for it, so that it does not show on the screen."],
     ]
 
-    def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Take the file before the options as well as after them."""
-        words = list(options or ())
-        if words and not words[0].startswith("-"):
-            words.append(words.pop(0))
-        super().parseOptions(words)
 
-    def parseArgs(self, file: str) -> None:  # type: ignore[override]
-        """One file."""
-        self["file"] = file
+StatusOptions = options_class("Show the installed certificate. Exit status 1 when the service cannot start with it.")
+RemoveOptions = options_class("Remove the installed certificate. From its next start the service uses HTTP.")
 
 
-class StatusOptions(usage.Options):
-    """``dmtwisted tls status``"""
-
-    synopsis = "Usage: dmtwisted tls status [options]"
-    longdesc = "Tell how the installed certificate stands; status 1 when the service would not start with it."
-    optParameters: ClassVar = [*_PLACE]
-
-
-class AuthorityOptions(usage.Options):
+class AuthorityOptions(CommandOptions):
     """``dmtwisted tls authority``"""
 
-    synopsis = "Usage: dmtwisted tls authority [options]"
-    longdesc = "Make a local authority and a certificate of this machine; called again, renew the certificate."
-    optParameters: ClassVar = [*_PLACE]
+    longdesc = "Create a local authority and a certificate for this machine; when run again, renew the certificate."
+    optParameters: ClassVar = [*PLACE]
 
     def __init__(self) -> None:
         super().__init__()
         self["names"] = []
 
     def opt_name(self, name: str) -> None:
-        """One more name or address of this machine; may be given several times."""
+        """One more name or address of this machine; can be repeated."""
         self["names"].append(name)
 
 
-class RemoveOptions(usage.Options):
-    """``dmtwisted tls remove``"""
-
-    synopsis = "Usage: dmtwisted tls remove [options]"
-    longdesc = "Take the installed certificate away: with its next start the service speaks HTTP."
-    optParameters: ClassVar = [*_PLACE]
-
-
-class TlsOptions(usage.Options):
+class TlsOptions(Group):
     """``dmtwisted tls``"""
 
-    synopsis = "Usage: dmtwisted tls install|status|authority|remove [options]"
-    subCommands: ClassVar = [
+    subCommands: ClassVar[list[Any]] = [
         ["install", None, InstallOptions, "Install a certificate."],
-        ["status", None, StatusOptions, "Tell how the certificate stands."],
-        ["authority", None, AuthorityOptions, "Make a local authority and a certificate of this machine."],
-        ["remove", None, RemoveOptions, "Take the installed certificate away."],
+        ["status", None, StatusOptions, "Show the certificate."],
+        ["authority", None, AuthorityOptions, "Create a local authority and a certificate for this machine."],
+        ["remove", None, RemoveOptions, "Remove the installed certificate."],
     ]
-
-    def postOptions(self) -> None:
-        """One of them has to be named."""
-        if not self.subCommand:
-            raise usage.UsageError("say what to do: install, status or authority, or remove")
 
 
 def run(options: TlsOptions) -> int:
-    """Do it; 1 and one line of why when it cannot be done."""
+    """Run the sub-command; 1 after one line that says why it failed."""
     commands: dict[str, Callable[[usage.Options, float], int]] = {
         "install": install,
         "status": status,
         "authority": authority,
         "remove": remove,
     }
-    try:
-        return commands[str(options.subCommand)](options.subOptions, time.time())
-    except (BadCertificate, ConfigError, ValueError) as error:
-        why = str(error)
-    except OSError as error:
-        why = f"{error.filename or 'a file'}: {error.strerror or error}"
-    print(f"dmtwisted: {why}", file=sys.stderr)
-    return 1
+    command = commands[str(options.subCommand)]
+    return status_of(lambda: command(options.subOptions, time.time()), BadCertificate, ValueError)
 
 
 def install(options: usage.Options, now: float) -> int:
-    """Check a certificate and put it where the service takes it from."""
-    config = _config(options)
+    """Check a certificate and write it to the place from which the service reads it."""
+    config = configuration(options)
     password = options["password"] or ""
     if password == "-":
         password = getpass.getpass("Password: ")
@@ -124,69 +89,62 @@ def install(options: usage.Options, now: float) -> int:
     identity = read_any(file, password, Path(options["key"]) if options["key"] else None)
     check(identity, now, file)
     _install(identity, config)
-    _tell(identity, now)
+    _show(identity, now)
     return 0
 
 
 def status(options: usage.Options, now: float) -> int:
-    """Tell how the certificate of the configuration stands."""
-    config = _config(options)
+    """Show the certificate of the configuration."""
+    config = configuration(options)
     if not config.tls.given:
-        print("no certificate: the service speaks HTTP")
+        print("no certificate: the service uses HTTP")
         return 0
     file, key = Path(config.tls.certificate), Path(config.tls.key)
     identity = read_pem(file, key, config.tls.passphrase)
-    _tell(identity, now, key)
+    _show(identity, now, key)
     check(identity, now, file)
     return 0
 
 
 def authority(options: usage.Options, now: float) -> int:
-    """Make or open the local authority, and install a certificate of this machine."""
-    config = _config(options)
+    """Create or open the local authority, and install a certificate for this machine."""
+    config = configuration(options)
     own, made, identity = certify(config.state, options["names"], now)
     _install(identity, config)
-    _tell(identity, now)
+    _show(identity, now)
     file = authority_file(config.state)
-    print(f"\nThe authority {'was made' if made else 'is'}: {file}")
+    print(f"\n{'Created the authority' if made else 'The authority is'}: {file}")
     print(TRUST.format(file=file, fingerprint=own.fingerprint))
     return 0
 
 
 def remove(options: usage.Options, now: float) -> int:
-    """Take the installed certificate away."""
-    config = _config(options)
+    """Remove the installed certificate."""
+    config = configuration(options)
     if config.tls.given and not config.tls_is_installed:
-        raise ConfigError("[tls] the configuration names the certificate; take it out there")
+        raise ConfigError("[tls] the configuration names the certificate; remove it there")
     if remove_from(config.state):
-        print("removed; with its next start the service speaks HTTP")
+        print("removed; from its next start the service uses HTTP")
     else:
         print("no certificate is installed")
     return 0
 
 
-def _config(options: usage.Options) -> Config:
-    return load(
-        Path(options["config"]) if options["config"] else None,
-        Overrides(state=Path(options["state"]) if options["state"] else None),
-    )
-
-
 def _install(identity: Identity, config: Config) -> None:
-    """Write the files, and say when they count."""
+    """Write the files and print when the service reads them."""
     file = install_at(identity, config.tls, config.state)
     if config.tls.given:
-        print(f"installed in {file}; a running service takes it within some seconds")
+        print(f"installed in {file}; a running service reads it within seconds")
         return
-    print(f"installed in {file}; with its next start the service speaks HTTPS")
+    print(f"installed in {file}; from its next start the service uses HTTPS")
     name = json.dumps(str(file), ensure_ascii=False)
-    print(f"a configuration may name it, too:\n\n[tls]\ncertificate = {name}\nkey = {name}")
+    print(f"the configuration file can name it too:\n\n[tls]\ncertificate = {name}\nkey = {name}")
 
 
-def _tell(identity: Identity, now: float, key: Path | None = None) -> None:
-    print(f"\ncertificate of {identity.subject}, made by {identity.issuer}")
-    print(f"for {', '.join(identity.names) or 'no name at all'}")
+def _show(identity: Identity, now: float, key: Path | None = None) -> None:
+    print(f"\ncertificate of {identity.subject}, issued by {identity.issuer}")
+    print(f"for {', '.join(identity.names) or 'no name'}")
     print(f"{identity.days_left(now)} days left, until {identity.leaf.not_valid_after_utc:%Y-%m-%d}")
     print(f"SHA-256 {identity.fingerprint}")
     for remark in remarks(identity, now, key):
-        print(f"take care: {remark}")
+        print(f"warning: {remark}")

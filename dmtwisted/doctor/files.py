@@ -1,7 +1,6 @@
-"""Folders and files of the service: there, writable, closed to others; room on the disk; the key of the secrets.
+"""Folders and files of the service: present, writable, closed to others; disk space; the key of the secrets.
 
-Everything here blocks for a moment and belongs into a thread of a service. Nothing is written but a file that is gone
-again at once.
+Everything here blocks for a moment, so a service runs it in a thread. Nothing is written but one temporary file.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from dmtwisted.commands.launch import prepare_state
 from dmtwisted.config import BACKUPS, TLS_FOLDER, Config, ConfigError
 from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
 from dmtwisted.results import Text
 from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError
+from dmtwisted.state_folder import prepare_state
 
 LEAST_FREE, LITTLE_FREE = 200 << 20, 2 << 30
-"""Bytes free on the disk: below the first one sales are in danger, below the second one somebody should look."""
+"""Bytes free on the disk: below the first sales are in danger, below the second there is a warning."""
 
 OLD_BACKUP_DAYS = 7
 """Days after which the newest backup is too old."""
@@ -28,7 +27,7 @@ DAY = 86_400
 
 
 def look(config: Config, now: float) -> list[Finding]:
-    """What there is to say of the files of ``config``.
+    """Findings about the files of ``config``.
 
     :param now: the machine's time in seconds since 1970.
     """
@@ -41,7 +40,7 @@ def look(config: Config, now: float) -> list[Finding]:
 
 
 def private_files(config: Config) -> Iterator[tuple[Path, int]]:
-    """The files and folders that nobody else may read, each with the mode that it should have."""
+    """The files and folders that only the service may read, each with the mode that it should have."""
     state = config.state
     yield state, 0o700
     yield state / KEY_FILE, 0o600
@@ -51,7 +50,7 @@ def private_files(config: Config) -> Iterator[tuple[Path, int]]:
     if database is not None and (database.parent != state or is_open(state)):
         yield from ((database.with_name(f"{database.name}{ending}"), 0o600) for ending in ("", "-wal", "-shm"))
     if not is_open(state):
-        # Nobody else gets to what lies in a closed folder.
+        # A closed folder protects the files in it.
         return
     for folder in (state / TLS_FOLDER, state / BACKUPS):
         if folder.is_dir():
@@ -60,7 +59,7 @@ def private_files(config: Config) -> Iterator[tuple[Path, int]]:
 
 
 def is_open(file: Path) -> bool:
-    """Whether others than its owner can read or change ``file``; no for one that is not there."""
+    """Whether others than its owner can read or change ``file``; false if it does not exist."""
     try:
         return bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
     except OSError:
@@ -75,7 +74,7 @@ def open_files(config: Config) -> list[tuple[Path, int]]:
 
 
 def another_users(folder: Path) -> int | None:
-    """The user that ``folder`` belongs to, when that is another one than we are."""
+    """The owner of ``folder``, if that is another user."""
     try:
         owner = folder.stat().st_uid
     except OSError:
@@ -84,60 +83,51 @@ def another_users(folder: Path) -> int | None:
 
 
 def log_folder(config: Config) -> Path | None:
-    """The folder of the log file; `None` when the log goes elsewhere."""
+    """The folder of the log file; `None` if there is no log file."""
     return Path(config.log.file).parent if config.log.file else None
 
 
 def _state(state: Path) -> Finding:
     about = str(state)
-    stranger = another_users(state)
-    if stranger is not None and not os.access(state, os.W_OK | os.X_OK):
-        return warn(
-            Check.FILES,
-            Text(
-                f"Тека даних {state} належить іншому користувачеві, звідси її не видно",
-                f"The state folder {state} is another user's and cannot be looked into from here",
-            ),
-            Text(
-                f"Запустіть від імені сервісу: sudo -u '#{stranger}' dmtwisted doctor …",
-                f"Run it as the user of the service: sudo -u '#{stranger}' dmtwisted doctor …",
-            ),
-            about,
+    owner = another_users(state)
+    if owner is not None and not os.access(state, os.W_OK | os.X_OK):
+        text = Text(
+            f"Тека даних {state} належить іншому користувачеві, звідси її не видно",
+            f"The state folder {state} belongs to another user and cannot be read from here",
         )
+        advice = Text(
+            f"Запустіть від імені сервісу: sudo -u '#{owner}' dmtwisted doctor …",
+            f"Run it as the user of the service: sudo -u '#{owner}' dmtwisted doctor …",
+        )
+        return warn(Check.FILES, text, advice, about)
     if not os.path.exists(state):
-        return bad(
-            Check.FILES,
-            Text(f"Теки даних {state} немає", f"The state folder {state} is not there"),
-            Text(
-                "Якщо сервіс уже працював, вкажіть правильну теку (--state або [service] state) чи підключіть диск;"
-                " новий сервіс створить її сам.",
-                "If the service has worked before, name the right folder (--state or [service] state) or attach its"
-                " disk; a new service makes it by itself.",
-            ),
-            about,
+        advice = Text(
+            "Якщо сервіс уже працював, вкажіть правильну теку (--state або [service] state) чи підключіть диск;"
+            " новий сервіс створить її сам.",
+            "If the service has run before, name the right folder (--state or [service] state) or attach its disk;"
+            " a new service creates the folder.",
         )
+        text = Text(f"Теки даних {state} немає", f"The state folder {state} does not exist")
+        return bad(Check.FILES, text, advice, about)
     try:
         prepare_state(state)
     except ConfigError as error:
-        return bad(
-            Check.FILES,
-            Text(f"У теку даних не можна писати: {error}", f"The state folder cannot be written: {error}"),
-            Text(
-                f"Віддайте теку користувачеві сервісу: chown -R <користувач> {state}; перевірте, чи диск не лише для"
-                " читання.",
-                f"Give the folder to the user of the service: chown -R <user> {state}; see whether the disk is"
-                " mounted for reading only.",
-            ),
-            about,
+        advice = Text(
+            f"Віддайте теку користувачеві сервісу: chown -R <користувач> {state}; перевірте, чи диск не лише для"
+            " читання.",
+            f"Make the service's user the owner: chown -R <user> {state}; check that the disk is not mounted"
+            " read-only.",
         )
-    return good(Check.FILES, f"Тека даних {state} є, і в неї можна писати", f"The state folder {state} can be used")
+        text = Text(f"У теку даних не можна писати: {error}", f"The state folder cannot be written: {error}")
+        return bad(Check.FILES, text, advice, about)
+    return good(Check.FILES, f"Тека даних {state} є, і в неї можна писати", f"The state folder {state} is writable")
 
 
 def _permissions(config: Config) -> list[Finding]:
     return [
         warn(
             Check.FILES,
-            Text(f"Інші користувачі комп’ютера можуть читати {file}", f"Others on this machine can read {file}"),
+            Text(f"Інші користувачі комп’ютера можуть читати {file}", f"Other users of this machine can read {file}"),
             Text(f"Закрийте: chmod {mode:o} {file}", f"Close it: chmod {mode:o} {file}"),
             str(file),
             Fix.PERMISSIONS,
@@ -150,43 +140,37 @@ def _disk(state: Path) -> Finding:
     try:
         free = shutil.disk_usage(state).free
     except OSError as error:
-        return bad(
-            Check.DISK,
-            Text(f"Не видно, скільки місця на диску: {error.strerror}", f"The disk does not tell: {error.strerror}"),
-            Text("Перевірте диск.", "Look at the disk."),
+        text = Text(
+            f"Не видно, скільки місця на диску: {error.strerror}", f"Free disk space is unknown: {error.strerror}"
         )
+        return bad(Check.DISK, text, Text("Перевірте диск.", "Check the disk."))
     uk, en = f"Вільно на диску {free / 1e9:.1f} ГБ", f"{free / 1e9:.1f} GB are free on the disk"
     if free >= LITTLE_FREE:
         return good(Check.DISK, uk, en)
     advice = Text(
         "Звільніть місце: старі копії в теці backups, журнали, чужі файли. Без місця чеки не приймаються.",
-        "Make room: old backups in the folder backups, logs, other files. Without room no receipt is taken.",
+        "Free some space: old files in the folder backups, logs, other files. Without space receipts are refused.",
     )
     if free < LEAST_FREE:
         return bad(Check.DISK, Text(f"{uk}: диск майже повний", f"{en}: the disk is nearly full"), advice)
-    return warn(Check.DISK, Text(f"{uk}: замало", f"{en}: that is little"), advice)
+    return warn(Check.DISK, Text(f"{uk}: замало", f"{en}: too little"), advice)
 
 
 def _secrets(state: Path) -> list[Finding]:
     file = state / KEY_FILE
     if not os.path.exists(file):
-        # Made with the first secret: whether one is missing is said by the devices, which cannot read theirs then.
+        # It is created with the first secret; the devices report one that is missing.
         return []
     try:
         Secrets.check_file(file)
     except SecretsError as error:
-        return [
-            bad(
-                Check.SECRETS,
-                Text(f"Файл ключа паролів непридатний: {error}", f"The key of the secrets cannot be used: {error}"),
-                Text(
-                    f"Поверніть {KEY_FILE} із резервної копії; без нього паролі й ключі підпису треба ввести знову.",
-                    f"Put {KEY_FILE} back from a backup; without it every password and key is to be entered anew.",
-                ),
-                str(file),
-            )
-        ]
-    return [good(Check.SECRETS, "Ключ паролів на місці", "The key of the secrets is there", str(file))]
+        text = Text(f"Файл ключа паролів непридатний: {error}", f"The key of the secrets cannot be used: {error}")
+        advice = Text(
+            f"Поверніть {KEY_FILE} із резервної копії; без нього паролі й ключі підпису треба ввести знову.",
+            f"Restore {KEY_FILE} from a backup; without it every password and signing key must be entered again.",
+        )
+        return [bad(Check.SECRETS, text, advice, str(file))]
+    return [good(Check.SECRETS, "Ключ паролів на місці", "The key of the secrets is in place", str(file))]
 
 
 def _backup(config: Config, now: float) -> list[Finding]:
@@ -197,15 +181,15 @@ def _backup(config: Config, now: float) -> list[Finding]:
         days = int((now - made[0].stat().st_mtime) // DAY) if made else None
     except OSError:
         days = None
-    advice = Text(
-        "Зробіть копію: dmtwisted backup, щодня за розкладом.", "Make one: dmtwisted backup, daily by a timer."
-    )
     if days is None:
         text = Text("Резервної копії ще немає", "There is no backup yet")
     elif days > OLD_BACKUP_DAYS:
         text = Text(f"Остання резервна копія зроблена {days} дн. тому", f"The newest backup is {days} days old")
     else:
         return [good(Check.BACKUP, f"Резервна копія: {made[0].name}", f"The newest backup is {made[0].name}")]
+    advice = Text(
+        "Зробіть копію: dmtwisted backup, щодня за розкладом.", "Make one: dmtwisted backup, daily by a timer."
+    )
     return [warn(Check.BACKUP, text, advice, fix=Fix.BACKUP)]
 
 
@@ -214,26 +198,14 @@ def _log(config: Config) -> list[Finding]:
     if folder is None:
         return []
     if not os.path.isdir(folder):
-        return [
-            bad(
-                Check.FILES,
-                Text(f"Теки журналу {folder} немає", f"The folder of the log, {folder}, is not there"),
-                Text(f"Створіть її: mkdir -p {folder}", f"Make it: mkdir -p {folder}"),
-                str(folder),
-                Fix.FOLDER,
-            )
-        ]
+        text = Text(f"Теки журналу {folder} немає", f"The log folder {folder} does not exist")
+        advice = Text(f"Створіть її: mkdir -p {folder}", f"Create it: mkdir -p {folder}")
+        return [bad(Check.FILES, text, advice, str(folder), Fix.FOLDER)]
     file = Path(config.log.file)
     if not os.access(file if os.path.exists(file) else folder, os.W_OK):
-        return [
-            bad(
-                Check.FILES,
-                Text(f"У журнал {file} не можна писати", f"The log {file} cannot be written"),
-                Text(
-                    "Віддайте файл користувачеві сервісу (chown).",
-                    "Give the file to the user of the service (chown).",
-                ),
-                str(file),
-            )
-        ]
+        text = Text(f"У журнал {file} не можна писати", f"The log {file} cannot be written")
+        advice = Text(
+            "Віддайте файл користувачеві сервісу (chown).", "Make the service's user the owner of the file (chown)."
+        )
+        return [bad(Check.FILES, text, advice, str(file))]
     return [good(Check.FILES, f"Журнал пишеться в {file}", f"The log is written to {file}")]

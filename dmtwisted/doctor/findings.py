@@ -12,17 +12,17 @@ from dmtwisted.results import Text
 
 
 class Level(StrEnum):
-    """How it stands."""
+    """How serious a finding is."""
 
     GOOD = "good"
     WARN = "warn"
-    """It works now; somebody should see to it."""
+    """It works now, but needs attention."""
     BAD = "bad"
-    """It does not work, or will not with the next start."""
+    """It does not work, or will not after the next start."""
 
 
 class Check(StrEnum):
-    """What is looked at, in the order in which it is told."""
+    """What is checked, in the order of the report."""
 
     CONFIGURATION = "configuration"
     PORT = "port"
@@ -39,7 +39,7 @@ class Check(StrEnum):
 
 
 class Fix(StrEnum):
-    """What the service can mend by itself when a person presses the button."""
+    """What the service can repair by itself when a person presses the button."""
 
     NONE = ""
     PERMISSIONS = "permissions"
@@ -63,7 +63,7 @@ class FindingRecord(msgspec.Struct):
 
 
 class Finding(NamedTuple):
-    """One finding; ``about`` names the file or device that it is about, ``advice`` says what to do."""
+    """One finding about the file or device ``about``; ``advice`` says what to do."""
 
     check: Check
     level: Level
@@ -79,17 +79,17 @@ class Finding(NamedTuple):
 
 
 def good(check: Check, uk: str, en: str, about: str = "") -> Finding:
-    """All is well."""
+    """A finding without a problem."""
     return Finding(check, Level.GOOD, Text(uk, en), about=about)
 
 
 def warn(check: Check, text: Text, advice: Text, about: str = "", fix: Fix = Fix.NONE) -> Finding:
-    """Somebody should see to it."""
+    """A finding that needs attention."""
     return Finding(check, Level.WARN, text, advice, about, fix)
 
 
 def bad(check: Check, text: Text, advice: Text, about: str = "", fix: Fix = Fix.NONE) -> Finding:
-    """It does not work."""
+    """A finding that something does not work."""
     return Finding(check, Level.BAD, text, advice, about, fix)
 
 
@@ -97,11 +97,11 @@ _ORDER = list(Check)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings by what they are about, as `Check` has it."""
+    """Findings in the order of `Check`."""
     return sorted(findings, key=lambda finding: _ORDER.index(finding.check))
 
 
 def status(levels: Iterable[str]) -> Literal[0, 1, 2]:
-    """The exit status: 0 all is well, 1 somebody should look, 2 something does not work."""
+    """The exit status: 0 all is well, 1 something needs attention, 2 something does not work."""
     found = set(levels)
     return 2 if Level.BAD in found else 1 if Level.WARN in found else 0

@@ -14,20 +14,15 @@ from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
 from dmtwisted.results import Text
 
 PATIENCE = 5.0
-"""Seconds for a probe."""
+"""Seconds to wait for an answer."""
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Addresses that a service listens on and nobody can call, and where it is called on its own machine."""
-
-_START = Text(
-    "Запустіть сервіс: dmtwisted run, або systemctl start dmtwisted.",
-    "Start it: dmtwisted run, or systemctl start dmtwisted.",
-)
+"""Addresses to listen on that cannot be called, each with the one to call on the same machine."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What an HTTP request came to; ``body`` is the JSON of the answer, or `None`."""
+    """The answer to an HTTP request; ``body`` is its JSON, or `None`."""
 
     status: int
     body: Any
@@ -41,11 +36,16 @@ class Service:
         self.host = EVERYWHERE.get(config.server.host, config.server.host)
         self.port = config.server.port
 
+    @property
+    def where(self) -> str:
+        """Host and port."""
+        return f"{self.host}:{self.port}"
+
     def ask(self, method: str, path: str, language: str = "uk", patience: float = PATIENCE) -> Asked:
         """The answer of the service.
 
-        :raises OSError: when nobody answers.
-        :raises HTTPException: when it is no HTTP that answers.
+        :raises OSError: when there is no answer.
+        :raises HTTPException: when the answer is not HTTP.
         """
         connection = self._connection(patience)
         headers = {"accept-language": language, "content-type": "application/json"}
@@ -66,7 +66,7 @@ class Service:
         tls = self._config.tls
         if not tls.given:
             return HTTPConnection(self.host, self.port, timeout=patience)
-        # The very certificate of the configuration is expected, whatever names are in it.
+        # Exactly the certificate of the configuration is expected, whatever names it has.
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -75,61 +75,51 @@ class Service:
 
 
 def look(service: Service) -> tuple[list[Finding], bool]:
-    """What there is to say of the port, and whether our service answers there."""
-    where = f"{service.host}:{service.port}"
+    """Findings about the port, and whether our service answers there."""
+    found, runs = _look(service)
+    return [found], runs
+
+
+def _look(service: Service) -> tuple[Finding, bool]:
+    where = service.where
     try:
         live, ready = service.ask("GET", "/health/live"), service.ask("GET", "/health/ready")
     except ConnectionRefusedError:
-        return [_free(service)], False
+        return _not_running(service), False
     except ssl.SSLError as error:
-        return [
-            bad(
-                Check.PORT,
-                Text(
-                    f"На {where} відповідають не з тим сертифікатом: {error.reason or error}",
-                    f"Whoever answers on {where} has another certificate: {error.reason or error}",
-                ),
-                Text(
-                    "Якщо сертифікат щойно поставлено, перезапустіть сервіс; інакше порт зайняла інша програма.",
-                    "If the certificate is new, restart the service; else another program has the port.",
-                ),
-                where,
-            )
-        ], False
+        text = Text(
+            f"На {where} відповідають не з тим сертифікатом: {error.reason or error}",
+            f"The program on {where} has another certificate: {error.reason or error}",
+        )
+        advice = Text(
+            "Якщо сертифікат щойно поставлено, перезапустіть сервіс; інакше порт зайняла інша програма.",
+            "If the certificate is new, restart the service; otherwise another program uses the port.",
+        )
+        return bad(Check.PORT, text, advice, where), False
     except (OSError, HTTPException, ValueError) as error:
-        return [_stranger(where, str(error) or type(error).__name__)], False
+        return _another_program(where, str(error) or type(error).__name__), False
     if live.status in (401, 403):
-        return [
-            warn(
-                Check.PORT,
-                Text(
-                    f"Сервіс на {where} не приймає запитів звідси", f"The service on {where} lets nobody in from here"
-                ),
-                Text(
-                    "Запустіть цю команду на комп’ютері сервісу.", "Run this command on the machine of the service."
-                ),
-                where,
-            )
-        ], False
+        text = Text(
+            f"Сервіс на {where} не приймає запитів звідси", f"The service on {where} refuses requests from here"
+        )
+        advice = Text(
+            "Запустіть цю команду на комп’ютері сервісу.", "Run this command on the machine of the service."
+        )
+        return warn(Check.PORT, text, advice, where), False
     if not isinstance(live.body, dict) or live.body.get("status") != "ok":
-        return [_stranger(where, f"HTTP {live.status}")], False
+        return _another_program(where, f"HTTP {live.status}"), False
     if ready.status != 200:
-        return [
-            bad(
-                Check.PORT,
-                Text(f"Сервіс на {where} працює, але не готовий", f"The service on {where} runs, but is not ready"),
-                Text(
-                    "Якщо за хвилину не минуло, причина нижче (база даних) або в журналі.",
-                    "If that is not over in a minute, the reason is below (database), or in the log.",
-                ),
-                where,
-            )
-        ], True
-    return [good(Check.PORT, f"Сервіс працює на {where}", f"The service answers on {where}", where)], True
+        text = Text(f"Сервіс на {where} працює, але не готовий", f"The service on {where} runs, but is not ready")
+        advice = Text(
+            "Якщо за хвилину не минуло, причина нижче (база даних) або в журналі.",
+            "If this lasts longer than a minute, the reason is below (database) or in the log.",
+        )
+        return bad(Check.PORT, text, advice, where), True
+    return good(Check.PORT, f"Сервіс працює на {where}", f"The service answers on {where}", where), True
 
 
-def _free(service: Service) -> Finding:
-    where = f"{service.host}:{service.port}"
+def _not_running(service: Service) -> Finding:
+    where = service.where
     family = socket.AF_INET6 if ":" in service.host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as trial:
@@ -137,30 +127,26 @@ def _free(service: Service) -> Finding:
             trial.bind((service.host, service.port))
     except OSError as error:
         why = error.strerror or str(error)
-        return bad(
-            Check.PORT,
-            Text(f"Порт {where} не можна зайняти: {why}", f"The port {where} cannot be listened on: {why}"),
-            Text(
-                "Виберіть [server] port понад 1023 і адресу цього комп’ютера в [server] host.",
-                "Choose a [server] port above 1023, and an address of this machine as [server] host.",
-            ),
-            where,
+        text = Text(f"Порт {where} не можна зайняти: {why}", f"The service cannot listen on {where}: {why}")
+        advice = Text(
+            "Виберіть [server] port понад 1023 і адресу цього комп’ютера в [server] host.",
+            "Choose a [server] port above 1023, and an address of this machine as [server] host.",
         )
-    return warn(
-        Check.PORT,
-        Text(f"Сервіс не запущено: на {where} нікого", f"The service does not run: nobody is on {where}"),
-        _START,
-        where,
+        return bad(Check.PORT, text, advice, where)
+    advice = Text(
+        "Запустіть сервіс: dmtwisted run, або systemctl start dmtwisted.",
+        "Start it: dmtwisted run, or systemctl start dmtwisted.",
     )
+    text = Text(
+        f"Сервіс не запущено: на {where} ніхто не відповідає", f"The service does not run: no answer on {where}"
+    )
+    return warn(Check.PORT, text, advice, where)
 
 
-def _stranger(where: str, why: str) -> Finding:
-    return bad(
-        Check.PORT,
-        Text(f"На {where} відповідає інша програма ({why})", f"Another program answers on {where} ({why})"),
-        Text(
-            "Зупиніть її (ss -ltnp покаже, хто це) або змініть [server] port.",
-            "Stop it (ss -ltnp shows who it is), or change [server] port.",
-        ),
-        where,
+def _another_program(where: str, why: str) -> Finding:
+    advice = Text(
+        "Зупиніть її (ss -ltnp покаже, хто це) або змініть [server] port.",
+        "Stop it (ss -ltnp shows which it is), or change [server] port.",
     )
+    text = Text(f"На {where} відповідає інша програма ({why})", f"Another program answers on {where} ({why})")
+    return bad(Check.PORT, text, advice, where)

@@ -1,4 +1,4 @@
-"""All the checks of a running service, and what it can mend by itself."""
+"""All the checks of a running service, and the repairs that it can make by itself."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from dmtwisted.doctor import clock, database, devices, files, tls
 from dmtwisted.doctor.findings import Finding, Fix, in_order
 from dmtwisted.store.facts import facts_of
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.system.files import describe_error
 
 
 def of_machine(config: Config, now: float) -> list[Finding]:
-    """What files, clock and certificate show; blocks for a moment.
+    """Findings about files, clock and certificate; blocks for a moment.
 
     :param now: the machine's time in seconds since 1970.
     """
@@ -21,16 +22,16 @@ def of_machine(config: Config, now: float) -> list[Finding]:
 
 
 class Doctor:
-    """Looks at the service from the inside, and remembers what was found last."""
+    """Examines the service from the inside, and remembers the last findings."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self.found: list[Finding] = []
         self.at: int | None = None
-        """When that was, in milliseconds since 1970."""
+        """The time of the last examination, in milliseconds since 1970."""
 
     async def examine(self) -> list[Finding]:
-        """Look at everything, and try every device."""
+        """Check everything, and every device."""
         core = self._core
         config = core.config
         found = await core.clock.aside(of_machine, config, wall(core.reactor))
@@ -40,13 +41,13 @@ class Doctor:
             try:
                 found += database.judge(await facts_of(config, core.store, core.clock))
             except StoreFailed as error:
-                found.append(database.unreachable("", str(error)))
+                found.append(database.unreachable(str(error)))
         found += await devices.look(core.devices, core.clock)
         self.found, self.at = in_order(found), core.clock.now()
         return self.found
 
     async def mend(self, fix: Fix) -> str:
-        """Do what a button promises; why not when that fails, empty when it is done."""
+        """Make a repair; the reason when that fails, else empty."""
         core = self._core
         if fix is Fix.CERTIFICATE:
             return await self._renew()
@@ -55,14 +56,14 @@ class Doctor:
         return await core.clock.aside(_mend, core.config, fix)
 
     async def _renew(self) -> str:
-        """A new certificate of this machine by the local authority, for the names that the old one has."""
+        """Renew the local authority's certificate for this machine, for the same names."""
+        # Only with a certificate: a service without one does not carry this in memory.
         from dmtwisted.access.certificates import BadCertificate
         from dmtwisted.access.tls_orders import Order, ordered
 
         core, config = self._core, self._core.config.tls
         if core.certificate is None or not core.config.tls_is_installed:
             return "there is no certificate of the local authority to renew"
-        names = tuple(core.certificate.status().get("names", ()))
         order = Order(
             "authority",
             str(core.config.state),
@@ -70,11 +71,11 @@ class Doctor:
             config.certificate,
             config.key,
             config.passphrase,
-            names=names,
+            names=tuple(core.certificate.status().get("names", ())),
         )
-        told = await ordered(order, core.reactor)
-        if told.error:
-            return told.error
+        result = await ordered(order, core.reactor)
+        if result.error:
+            return result.error
         try:
             core.certificate.reload()
         except BadCertificate as error:
@@ -93,5 +94,5 @@ def _mend(config: Config, fix: Fix) -> str:
             if folder is not None:
                 folder.mkdir(mode=0o750, parents=True, exist_ok=True)
     except OSError as error:
-        return f"{error.filename or 'a file'}: {error.strerror or error}"
+        return describe_error(error)
     return ""

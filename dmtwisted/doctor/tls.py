@@ -1,4 +1,4 @@
-"""The certificate of HTTPS: readable, valid, fit for its key and for the names of this machine."""
+"""The certificate of HTTPS: readable, valid, and right for its key and for the names of this machine."""
 
 from __future__ import annotations
 
@@ -9,60 +9,47 @@ from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
 from dmtwisted.results import Text
 
 SOON = 30
-"""Days left from which on its owner is told."""
+"""Days left from which there is a warning."""
 
 
 def look(config: Config, now: float) -> list[Finding]:
-    """What there is to say of the certificate of ``config``; of a service that speaks HTTP there is nothing.
+    """Findings about the certificate of ``config``; none for a service that uses HTTP.
 
     :param now: the machine's time in seconds since 1970.
     """
     if not config.tls.given:
         return []
-    # What follows reads certificates; a service without one need not carry that in memory.
+    # Only with a certificate: a service without one does not carry this in memory.
     from dmtwisted.access.authority import authority_file
     from dmtwisted.access.certificates import facts, read_pem
     from dmtwisted.access.tls import check_before_start
 
     file, key = Path(config.tls.certificate), Path(config.tls.key)
-    renewable = config.tls_is_installed and authority_file(config.state).exists()
-    fix = Fix.CERTIFICATE if renewable else Fix.NONE
-    advice = (
-        Text("Оновіть: dmtwisted tls authority.", "Renew it: dmtwisted tls authority.")
-        if renewable
-        else Text(
-            "Поставте новий: dmtwisted tls install <файл>.", "Install another one: dmtwisted tls install <file>."
-        )
-    )
+    advice = Text("Поставте новий: dmtwisted tls install <файл>.", "Install a new one: dmtwisted tls install <file>.")
+    fix = Fix.NONE
+    if config.tls_is_installed and authority_file(config.state).exists():
+        advice, fix = Text("Оновіть: dmtwisted tls authority.", "Renew it: dmtwisted tls authority."), Fix.CERTIFICATE
     try:
         check_before_start(config.tls, now)
     except ConfigError as error:
-        uk, en = "Сертифікат HTTPS непридатний, сервіс із ним не запуститься", "The certificate cannot be served"
-        return [bad(Check.CERTIFICATE, Text(f"{uk}: {error}", f"{en}: {error}"), advice, str(file), fix)]
-    told = facts(read_pem(file, key, config.tls.passphrase), now)
-    days = told["days_left"]
-    found = []
-    if days < SOON:
-        text = Text(f"Сертифікат HTTPS закінчується за {days} дн.", f"The certificate ends in {days} days")
-        found.append(warn(Check.CERTIFICATE, text, advice, str(file), fix))
-    found += [
-        warn(
-            Check.CERTIFICATE,
-            Text(f"Сертифікат HTTPS: {_uk(remark)}", f"The certificate: {remark}"),
-            advice,
-            str(file),
-            fix,
-        )
-        for remark in told["warnings"]
+        uk = f"Сертифікат HTTPS непридатний, сервіс із ним не запуститься: {error}"
+        en = f"The service cannot start with this certificate: {error}"
+        return [bad(Check.CERTIFICATE, Text(uk, en), advice, str(file), fix)]
+    described = facts(read_pem(file, key, config.tls.passphrase), now)
+    days, names = described["days_left"], ", ".join(described["names"])
+    texts = [
+        Text(f"Сертифікат HTTPS: {_uk(remark)}", f"The certificate: {remark}")
+        for remark in described["warnings"]
         if not remark.startswith("it ends in")
     ]
-    return found or [
-        good(
-            Check.CERTIFICATE,
-            f"Сертифікат HTTPS дійсний ще {days} дн., для {', '.join(told['names'])}",
-            f"The certificate is good for {days} days, for {', '.join(told['names'])}",
-            str(file),
+    if days < SOON:
+        texts.insert(
+            0, Text(f"Сертифікат HTTPS закінчується за {days} дн.", f"The certificate expires in {days} days")
         )
+    uk = f"Сертифікат HTTPS дійсний ще {days} дн., для {names}"
+    en = f"The certificate is valid for {days} days, for {names}"
+    return [warn(Check.CERTIFICATE, text, advice, str(file), fix) for text in texts] or [
+        good(Check.CERTIFICATE, uk, en, str(file))
     ]
 
 

@@ -1,1 +1,1 @@
-"""The laboratory: benchmarks, crash lab and soak test. Loaded only when their command is called."""
+"""Benchmarks, crash lab and soak test, loaded only when their command is called."""

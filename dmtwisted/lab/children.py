@@ -1,7 +1,8 @@
-"""The service and its peers as processes of their own: started, asked, watched, ended."""
+"""The service and simulated devices as child processes: started, asked, watched, stopped."""
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,27 +21,30 @@ from types import FrameType
 from typing import Protocol, Self
 
 HOME = Path(__file__).resolve().parents[2]
-"""Where our packages lie; children find the same code there."""
+"""The folder of our packages, from which children import too."""
 
 HOST = "127.0.0.1"
 START_PATIENCE = 20.0
-"""Seconds in which a child has to answer."""
+"""Seconds within which a child has to answer."""
 
 STOP_PATIENCE = 15.0
-"""Seconds in which a child has to end when it is asked to."""
+"""Seconds within which a child has to end when it is asked to."""
+
+TIN, KEY_PASSWORD = "34554363", "tax-test"
+"""The payer of the simulated tax service, and the password of the cashier's key that it makes."""
 
 
 class NotStarted(Exception):
-    """A child that should serve does not."""
+    """A child process did not become ready."""
 
 
 class BenchFailed(Exception):
-    """The service runs and does not do what is measured."""
+    """The service runs, but does not do what is measured."""
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """SIGTERM leaves through every ``finally``, as Ctrl-C does, so that no child is left behind."""
+    """Make SIGTERM run every ``finally``, as Ctrl-C does, so that no child is left behind."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -54,7 +58,7 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(parent: str | None) -> Iterator[Path]:
-    """A folder that is gone afterwards."""
+    """A temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-bench-", dir=parent)).resolve()
     try:
         yield folder
@@ -63,7 +67,7 @@ def scratch_folder(parent: str | None) -> Iterator[Path]:
 
 
 def filesystem(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """What ``folder`` lies on, such as ``ext4``; on ``tmpfs`` durable writes cost and prove nothing."""
+    """The file system of ``folder``, such as ``ext4``; on ``tmpfs`` durable writes cost and prove nothing."""
     try:
         lines = [line.split() for line in mounts.read_text("utf-8").splitlines()]
     except OSError:
@@ -74,7 +78,7 @@ def filesystem(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -82,33 +86,35 @@ def free_port() -> int:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a child: it finds our packages where we did."""
+    """The environment of a child, which imports our packages from the same place."""
     paths = [str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 class Process(Protocol):
-    """What is needed of a running process; `subprocess.Popen` has it."""
+    """The part of `subprocess.Popen` that is needed."""
 
     pid: int
 
     def poll(self) -> int | None:
-        """Its status when it has ended."""
+        """Its exit status; `None` while it runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its status when it ends."""
+        """Wait for its exit status."""
 
     def terminate(self) -> None:
         """Ask it to end."""
 
     def kill(self) -> None:
-        """End it."""
+        """Kill it."""
 
 
 class Child:
-    """A server in a process of its own, with its output in ``log``; ends with its ``with`` block."""
+    """A server in a child process, with its output in ``log``; it is stopped at the end of its ``with`` block."""
 
     start_patience = START_PATIENCE
+    ready_path = "/health/ready"
+    """It is ready when it answers a request for this path with 200."""
 
     def __init__(self, name: str, command: Sequence[str], port: int, log: Path) -> None:
         self.name, self.port, self.log = name, port, log
@@ -117,7 +123,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process, while it runs."""
+        """The number of its process, while it runs."""
         assert self._process is not None
         return self._process.pid
 
@@ -160,13 +166,13 @@ class Child:
 
     def _ready(self) -> bool:
         try:
-            return self.ask("GET", "/health/ready")[0] == 200
+            return self.ask("GET", self.ready_path)[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        """One request on a connection of its own: status and body."""
-        wire = http.client.HTTPConnection(HOST, self.port, timeout=START_PATIENCE)
+        """One request on its own connection: status and body."""
+        wire = self._connection()
         try:
             head = {"Content-Type": "application/json"} if body is not None else {}
             text = body if isinstance(body, str) else json.dumps(body)
@@ -176,23 +182,26 @@ class Child:
         finally:
             wire.close()
 
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(HOST, self.port, timeout=START_PATIENCE)
+
     def log_text(self) -> str:
-        """All that it wrote."""
+        """Its whole output."""
         return self.log.read_text(errors="replace")
 
     def last_words(self) -> str:
-        """The last line that it wrote."""
+        """The last line of its output."""
         lines = self.log_text().strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "no output"
 
     def kill(self) -> None:
-        """End it as a power cut of the process would; return when it is gone."""
+        """Kill it, and return when it is gone."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def stop(self) -> None:
-        """Ask it to end, and see to it that it does."""
+        """Ask it to end; kill it if it does not."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -212,15 +221,43 @@ class Child:
         self.stop()
 
 
+class Simulator(Child):
+    """A simulated device or tax service, asked at its control port."""
+
+    ready_path = "/scenario"
+
+    def set_rules(self, *rules: Mapping[str, object]) -> None:
+        """Set what goes wrong from now on.
+
+        :raises BenchFailed: when it refuses the rules.
+        """
+        status, body = self.ask("PUT", "/scenario", {"rules": list(rules)})
+        if status != 200:
+            raise BenchFailed(f"the rules were refused: {body.decode(errors='replace')[:300]}")
+
+
+def simulator_command(*words: str) -> tuple[list[str], int, int]:
+    """The arguments of ``dmtwisted`` that start a simulator, its port and its control port."""
+    port, control = free_port(), free_port()
+    listen = ["--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
+    return ["simulate", *words, *listen], port, control
+
+
+def simulator(folder: Path, name: str, *words: str) -> tuple[Simulator, int]:
+    """A simulator with its log in ``folder``, and its port; ``words`` follow ``dmtwisted simulate``."""
+    arguments, port, control = simulator_command(*words)
+    return Simulator(name, ["dmtwisted.commands.main", *arguments], control, folder / f"{name}.log"), port
+
+
 def service_command(state: Path, port: int) -> list[str]:
-    """The module and the words that start the real service in training mode on the folder ``state``."""
+    """The module and arguments that start the real service in training mode with the folder ``state``."""
     return ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(port), "--training"]
 
 
 def service(state: Path, port: int, database: str = "") -> Child:
-    """The real service in training mode, on the folder ``state``.
+    """The real service in training mode, with the folder ``state``.
 
-    :param database: the URL of its database; empty is a SQLite file in the folder.
+    :param database: the URL of its database; by default a SQLite file in the folder.
     """
     command = service_command(state, port)
     if database:
@@ -231,26 +268,37 @@ def service(state: Path, port: int, database: str = "") -> Child:
 
 
 def make_device(child: Child, name: str, kind: str, driver: str, settings: dict[str, object]) -> str:
-    """Make a device; return its ``dev_id``.
+    """Create a device; return its ``dev_id``.
 
-    :raises BenchFailed: when the service does not.
+    :raises BenchFailed: when the service refuses it.
     """
     wanted = {"device": name, "kind": kind, "driver": driver, "settings": settings}
     status, body = child.ask("POST", "/dm/api/v3/devices", wanted)
     if status != 201:
-        raise BenchFailed(f"no {kind} could be made: {status} {body.decode(errors='replace')[:300]}")
+        raise BenchFailed(f"no {kind} could be created: {status} {body.decode(errors='replace')[:300]}")
     dev_id: str = json.loads(body)["dev_id"]
     return dev_id
 
 
 def make_register(child: Child, name: str, **settings: object) -> str:
-    """Make the training register ``name`` and open its shift; return its ``dev_id``.
+    """Create the training register ``name`` and open its shift; return its ``dev_id``.
 
-    :raises BenchFailed: when the service does not.
+    :raises BenchFailed: when the service refuses it.
     """
     dev_id = make_device(child, name, "register", "training", settings)
     execute(child, opening_body(name))
     return dev_id
+
+
+def upload_key(child: Child, dev_id: str, keys: Path) -> None:
+    """Give a register the cashier's key from the folder of the simulated tax service.
+
+    :raises BenchFailed: when the service refuses it.
+    """
+    key = {"key": base64.b64encode((keys / "cashier.p12").read_bytes()).decode(), "password": KEY_PASSWORD}
+    answer = json.loads(child.ask("POST", f"/dm/main/api/v1/prro/sign?dev_id={dev_id}", key)[1])
+    if answer["res"]:
+        raise BenchFailed(f"the key was refused: {answer['errortxt'][:300]}")
 
 
 def opening_body(name: str) -> str:
@@ -260,9 +308,9 @@ def opening_body(name: str) -> str:
 
 
 def execute(child: Child, body: str) -> bytes:
-    """The answer to a task that has to succeed.
+    """The answer to a task.
 
-    :raises BenchFailed: when it does not.
+    :raises BenchFailed: when the task does not succeed.
     """
     status, answer = child.ask("POST", "/dm/execute", body)
     if status != 200 or json.loads(answer)["res"] != 0:
@@ -275,21 +323,21 @@ def execute(child: Child, body: str) -> bytes:
 
 @dataclass(frozen=True)
 class Cpu:
-    """Seconds of processor time that the service and its writer have taken so far."""
+    """Seconds of processor time that the service and its writer have used so far."""
 
     service: float
     writer: float
 
 
 def stat_cpu(text: str) -> tuple[int, int]:
-    """The parent and the ticks (own, user and system) in a ``/proc/PID/stat``."""
-    # The name in brackets may itself hold blanks and brackets.
+    """The parent and the processor ticks (user and system) in a ``/proc/PID/stat``."""
+    # The name in brackets may itself contain spaces and brackets.
     fields = text[text.rindex(")") + 2 :].split()
     return int(fields[1]), int(fields[11]) + int(fields[12])
 
 
 def family(pid: int) -> dict[int, int]:
-    """The ticks of the process ``pid`` and of its descendants; nobody where there is no ``/proc``."""
+    """The ticks of the process ``pid`` and of its descendants; empty where there is no ``/proc``."""
     ticks: dict[int, int] = {}
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -307,7 +355,7 @@ def family(pid: int) -> dict[int, int]:
 
 
 def cpu_of(pid: int) -> Cpu | None:
-    """What the service ``pid`` and its writer have taken; `None` where there is no ``/proc``."""
+    """What the service ``pid`` and its writer have used; `None` where there is no ``/proc``."""
     ticks = family(pid)
     if not ticks:
         return None
@@ -317,7 +365,7 @@ def cpu_of(pid: int) -> Cpu | None:
 
 
 def is_writer(pid: int) -> bool:
-    """Whether ``pid`` is a process that writes a SQLite file for the store."""
+    """Whether ``pid`` is the store's writer of a SQLite file."""
     try:
         return b"dmtwisted.store.sqlite.writer" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -325,7 +373,7 @@ def is_writer(pid: int) -> bool:
 
 
 def per_sale(before: Cpu | None, after: Cpu | None, count: int) -> tuple[float, float] | None:
-    """Microseconds of service and writer for each of ``count`` sales; `None` when nobody knows."""
+    """Microseconds of service and writer for each of ``count`` sales; `None` when unknown."""
     if before is None or after is None or not count:
         return None
     scale = 1e6 / count

@@ -1,12 +1,12 @@
-"""Load on the service: each connection has one sale under way and sends the next when it is answered.
+"""Load on the service: each connection sends its next sale when the one before is answered.
 
-With ``--rate`` it sends the next at its appointed time, or as soon after it as the answer before it has come, and
-what it tells is the time from the appointed moment: who has to wait because another one was slow counts as well.
+With ``--rate`` it sends the next sale when that is due, or as soon afterwards as the one before is answered, and the
+time counts from the moment when it was due: a sale that had to wait for a slow one counts as slow too.
 
-A load generator shares the machine with what it measures, so this one does next to nothing: bare sockets that
-stay open, requests that were built beforehand and get only their ``tag`` anew, answers that are searched for
-``"res":0`` and not decoded. ``python -m dmtwisted.lab.load --port N`` prints what it saw as JSON, in a
-process of its own, so that it never shares an interpreter with a server.
+A load generator shares the machine with what it measures, so this one does little: bare sockets that stay open,
+prepared requests of which only the ``tag`` changes, answers that are searched for ``"res":0`` and not decoded.
+``python -m dmtwisted.lab.load --port N`` prints its figures as JSON, in its own process, so that it never shares an
+interpreter with a server.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import selectors
 import socket
 import ssl
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,23 +29,23 @@ Maker = Callable[[int], bytes]
 """From the number of a request on its connection to its bytes."""
 
 GRACE = 30.0
-"""Seconds that an answer may take when the time is up: whoever does not wait for it flatters the figures."""
+"""Seconds to wait for answers when the time is up: without them the figures would look too good."""
 
 SAMPLES = 5
-"""How many of the answers that were no success are kept."""
+"""Number of failed answers that are kept."""
 
 KNOWN = 20
 """Sales of each register that are looked up."""
 
 SUCCESS = b'"res":0'
-"""What an answer holds that tells of success."""
+"""What the answer to a successful task contains."""
 
 _RECEIVE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a load saw: ``count`` and times are those of successes, ``cpu_us`` is what each cost ourselves."""
+    """Figures of a load: ``count`` and times of successes, ``cpu_us`` processor time of the generator for each."""
 
     count: int
     seconds: float
@@ -57,15 +58,15 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Successes in a second."""
+        """Successes per second."""
         return self.count / self.seconds if self.seconds else 0.0
 
 
 class Numbered:
-    """HTTP requests to the task endpoint that differ in nothing but ten digits.
+    """HTTP requests to the task endpoint that differ only in ten digits.
 
-    :param body: the request, with ten ``#`` in their place.
-    :param most: how many different ones there are; then they begin anew. 0: any number.
+    :param body: the request, with `NUMBER` in place of the digits.
+    :param most: number of different requests, after which they repeat; 0: unlimited.
     """
 
     def __init__(self, body: str, most: int = 0) -> None:
@@ -83,25 +84,25 @@ class Numbered:
 
 
 NUMBER = "#" * 10
-"""What stands for the digits in the body of `Numbered`."""
+"""The place of the digits in the body of `Numbered`."""
 
 
 class Sale(Numbered):
-    """The sales of one register; they differ in nothing but the ``tag``."""
+    """The sales of one register; they differ only in the ``tag``."""
 
     def __init__(self, device: str, salt: str) -> None:
         super().__init__(sale_body(device, f"{salt}-{NUMBER}"))
 
 
 class LookUp(Numbered):
-    """Questions for the first ``most`` sales that were made on a register with this ``salt``."""
+    """Look-ups of the first ``most`` sales that were made on a register with this ``salt``."""
 
     def __init__(self, device: str, salt: str, most: int = KNOWN) -> None:
         super().__init__(json.dumps({"ver": 6, "device": device, "type": 0, "tag": f"{salt}-{NUMBER}"}), most)
 
 
 class Payment(Numbered):
-    """Purchases by card at one terminal; they differ in nothing but the ``transaction_id``."""
+    """Purchases by card at one terminal; they differ only in the ``transaction_id``."""
 
     def __init__(self, device: str, salt: str) -> None:
         asked = {"ver": 6, "source": "bench", "device": device, "type": 3, "transaction_id": f"{salt}-{NUMBER}"}
@@ -109,7 +110,7 @@ class Payment(Numbered):
 
 
 KINDS: dict[str, Callable[[str, str], Maker]] = {"sale": Sale, "look-up": LookUp, "payment": Payment}
-"""What can be asked for, by name: makers out of a device and the beginning of its tags."""
+"""The kinds of requests: each makes requests from a device and the beginning of its tags."""
 
 
 def sale_body(device: str, tag: str) -> str:
@@ -126,9 +127,9 @@ def sale_body(device: str, tag: str) -> str:
 
 
 def answer_end(data: bytes) -> int:
-    """Where the first answer in ``data`` ends; 0 while it is not whole.
+    """The end of the first answer in ``data``; 0 while it is incomplete.
 
-    :raises ValueError: when its head does not tell how long it is.
+    :raises ValueError: when it has no Content-Length.
     """
     head_end = data.find(b"\r\n\r\n")
     if head_end < 0:
@@ -143,12 +144,12 @@ def answer_end(data: bytes) -> int:
 
 
 def is_success(answer: bytes, wanted: bytes = SUCCESS) -> bool:
-    """Whether a whole answer says that the task succeeded, or whatever else is ``wanted``."""
+    """Whether a complete answer has status 200 and contains ``wanted``."""
     return answer.startswith(b"HTTP/1.1 200") and wanted in answer
 
 
 def percentile(ordered: Sequence[int], share: float) -> int:
-    """The value that ``share`` of ``ordered`` does not exceed; 0 of nothing."""
+    """The value that ``share`` of ``ordered`` does not exceed; 0 if it is empty."""
     if not ordered:
         return 0
     return ordered[max(0, ceil(share * len(ordered)) - 1)]
@@ -169,8 +170,8 @@ def summary(spent: list[int], seconds: float, failures: int, samples: list[str],
     )
 
 
-class Line:
-    """One connection and the request under way on it."""
+class LoadConnection:
+    """One connection and its current request."""
 
     __slots__ = ("asked_at", "busy", "make", "n", "rest", "wire")
 
@@ -192,16 +193,16 @@ class Line:
         if self.wire.send(request) != len(request):
             raise OSError("the connection takes no more")
 
-    def hear(self) -> bytes:
-        """What has come: the whole answer, or nothing yet.
+    def receive(self) -> bytes:
+        """The complete answer, or nothing yet.
 
-        :raises OSError: when the connection is gone.
-        :raises ValueError: when what comes is no answer.
+        :raises OSError: when the connection is lost.
+        :raises ValueError: when it is not an answer.
         """
         try:
             data = self.wire.recv(_RECEIVE)
         except ssl.SSLWantReadError:
-            return b""  # a part of what TLS takes at once
+            return b""  # a part of a TLS record
         if not data:
             raise OSError("the connection was closed")
         if self.rest:
@@ -212,7 +213,7 @@ class Line:
 
 
 def connect(stack: ExitStack, host: str, port: int, trusted: ssl.SSLContext | None) -> socket.socket:
-    """A connection that ends with ``stack``, over TLS when somebody is ``trusted``.
+    """A connection that is closed with ``stack``, over TLS if ``trusted`` is given.
 
     :raises OSError: when it cannot be opened.
     """
@@ -229,12 +230,12 @@ def drive(
     wanted: bytes = SUCCESS,
     trusted: ssl.SSLContext | None = None,
 ) -> tuple[Load, list[int]]:
-    """Load ``host`` with a connection for each of ``makers``: so long, or so many requests (0: any number).
+    """Load ``host`` with a connection for each of ``makers``, for ``seconds`` or ``limit`` requests (0: no limit).
 
-    Also tells the nanoseconds of each success. A connection that breaks counts as a failure and is not opened again.
+    Also returns the nanoseconds of each success. A broken connection counts as a failure and is not opened again.
 
-    :param wanted: what an answer has to hold.
-    :param trusted: whose certificate is taken, over TLS.
+    :param wanted: what a successful answer contains.
+    :param trusted: the certificates to trust, over TLS.
     :raises OSError: when a connection cannot be opened.
     """
     spent: list[int] = []
@@ -246,7 +247,7 @@ def drive(
         lines = []
         for make in makers:
             wire = connect(stack, host, port, trusted)
-            lines.append(Line(wire, make))
+            lines.append(LoadConnection(wire, make))
             selector.register(wire, selectors.EVENT_READ, lines[-1])
         begun, cpu = clock(), time.process_time()
         ended = begun
@@ -264,7 +265,7 @@ def drive(
             for key, _ in ready:
                 line = key.data
                 try:
-                    answer = line.hear()
+                    answer = line.receive()
                     if not answer:
                         continue
                     ended = clock()
@@ -288,10 +289,10 @@ def drive(
 
 
 def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate: float) -> tuple[Load, list[int]]:
-    """Load ``host`` with ``rate`` requests a second in all, one connection after the other, for so many seconds.
+    """Load ``host`` with ``rate`` requests per second in all, spread over the connections in turn.
 
-    Also tells the nanoseconds of each success, from its appointed moment. A connection that breaks counts as a
-    failure, and so does all that was to come on it.
+    Also returns the nanoseconds of each success, from the moment when it was due. All requests of a broken connection
+    count as failures.
 
     :raises OSError: when a connection cannot be opened.
     """
@@ -303,7 +304,7 @@ def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate
         selector = stack.enter_context(selectors.DefaultSelector())
         lines = []
         for make in makers:
-            line = Line(connect(stack, host, port, None), make)
+            line = LoadConnection(connect(stack, host, port, None), make)
             lines.append(line)
             selector.register(line.wire, selectors.EVENT_READ, line)
         begun, cpu = clock(), time.process_time()
@@ -318,15 +319,14 @@ def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate
             for line, due in zip(lines, waiting, strict=True):
                 if due and not line.busy:
                     if due[0] <= now:
-                        appointed, line.busy = due.popleft(), True
-                        line.ask()
-                        line.asked_at = appointed
+                        line.busy = True
+                        line.ask(due.popleft())
                     else:
                         soonest = min(soonest, due[0])
             for key, _ in selector.select(max(0, soonest - clock()) / 1e9):
                 line = key.data
                 try:
-                    answer = line.hear()
+                    answer = line.receive()
                     if not answer:
                         continue
                     ended = last_heard = clock()
@@ -350,27 +350,84 @@ def drive_at(host: str, port: int, makers: Sequence[Maker], seconds: float, rate
     return summary(spent, (ended - begun) / 1e9, failures, samples, time.process_time() - cpu), spent
 
 
+def drive_fresh(
+    host: str,
+    port: int,
+    makers: Sequence[Maker],
+    seconds: float,
+    wanted: bytes = SUCCESS,
+    trusted: ssl.SSLContext | None = None,
+) -> tuple[Load, list[int]]:
+    """As `drive`, with a thread for each of ``makers`` and a new connection for each request.
+
+    A time counts from opening the connection to the answer. Over TLS each connection makes a full handshake.
+    """
+    spent: list[int] = []
+    failures: list[str] = []
+    clock = time.perf_counter_ns
+    begun, cpu = clock(), time.process_time()
+    deadline = begun + int(seconds * 1e9)
+
+    def till(make: Maker) -> None:
+        n = 0
+        while (asked_at := clock()) < deadline:
+            try:
+                answer = _asked(host, port, make(n), trusted)
+            except (OSError, ValueError) as error:
+                failures.append(str(error))
+                return
+            if is_success(answer, wanted):
+                spent.append(clock() - asked_at)
+            else:
+                failures.append(answer.decode(errors="replace"))
+            n += 1
+
+    threads = [threading.Thread(target=till, args=(make,)) for make in makers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return summary(
+        spent, (clock() - begun) / 1e9, len(failures), failures[:SAMPLES], time.process_time() - cpu
+    ), spent
+
+
+def _asked(host: str, port: int, request: bytes, trusted: ssl.SSLContext | None) -> bytes:
+    with socket.create_connection((host, port), GRACE) as plain:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        wire = plain if trusted is None else trusted.wrap_socket(plain, server_hostname="localhost")
+        with wire:
+            wire.sendall(request)
+            data = b""
+            while not (end := answer_end(data)):
+                piece = wire.recv(_RECEIVE)
+                if not piece:
+                    raise OSError("the connection was closed")
+                data += piece
+            return data[:end]
+
+
 def trust(path: str | None) -> ssl.SSLContext | None:
-    """Who is trusted by the certificate in ``path``; nobody without one, and no TLS either."""
+    """Trust in the certificate in ``path``; `None`, for no TLS, without one."""
     return ssl.create_default_context(cafile=path) if path else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask the devices ``PREFIX0``, ``PREFIX1`` ...; print what was seen; 1 when nobody listens."""
+    """Ask the devices ``PREFIX0``, ``PREFIX1`` ...; print the figures; 1 when there is no connection."""
     parser = argparse.ArgumentParser(prog="python -m dmtwisted.lab.load", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--connections", type=int, default=1, help="each asks a device of its own")
+    parser.add_argument("--connections", type=int, default=1, help="number of connections, each with its own device")
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--limit", type=int, default=0, help="end after so many requests; 0: only by time")
-    parser.add_argument("--times", action="store_true", help="tell the microseconds of each success as well")
-    parser.add_argument("--prefix", default="bench-", help="the devices' names without their numbers")
-    parser.add_argument("--salt", default="load", help="the beginning of every tag, new for each run")
-    parser.add_argument("--kind", choices=sorted(KINDS), default="sale", help="what is asked for")
-    parser.add_argument("--wanted", default=SUCCESS.decode(), help="what an answer has to hold")
-    parser.add_argument("--trusted", help="TLS, by this certificate")
+    parser.add_argument("--limit", type=int, default=0, help="number of requests after which it ends; 0: no limit")
+    parser.add_argument("--times", action="store_true", help="print the microseconds of each success too")
+    parser.add_argument("--prefix", default="bench-", help="names of the devices without their numbers")
+    parser.add_argument("--salt", default="load", help="the beginning of each tag, new for each run")
+    parser.add_argument("--kind", choices=sorted(KINDS), default="sale", help="kind of requests")
+    parser.add_argument("--wanted", default=SUCCESS.decode(), help="what a successful answer contains")
+    parser.add_argument("--trusted", help="use TLS and trust this certificate")
     parser.add_argument("--fresh", action="store_true", help="a new connection for each request")
-    parser.add_argument("--rate", type=float, default=0, help="open load: so many requests a second")
+    parser.add_argument("--rate", type=float, default=0, help="open load: requests per second")
     options = parser.parse_args(arguments)
     make = KINDS[options.kind]
     makers = [make(f"{options.prefix}{n}", f"{options.salt}-{n}") for n in range(options.connections)]
@@ -378,8 +435,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     where = (options.host, options.port, makers)
     try:
         if options.fresh:
-            from dmtwisted.commands.load_fresh import drive_fresh
-
             load, spent = drive_fresh(*where, options.seconds, wanted, trusted)
         elif options.rate:
             load, spent = drive_at(*where, options.seconds, options.rate)

@@ -1,1 +1,1 @@
-"""What the operating system gives: processes, files, logs, service managers. The same on every system."""
+"""Processes, files, logs and service managers, in the same way on every operating system."""

@@ -1,8 +1,7 @@
-"""Work on what a stranger sent, in a process of its own that can be ended.
+"""Work on untrusted files, in a child process that can be killed.
 
-A key file names the rounds of its own password, so opening one that somebody made for the purpose takes days, and a
-thread cannot be ended. A process can; it also leaves the interpreter to the tills meanwhile, and takes along whatever
-memory it needed.
+A key file names the number of hash rounds for its password, so a malicious one takes days to open, and a thread
+cannot be killed. A process can; it also leaves the interpreter free for tills, and its memory is released at its end.
 """
 
 from __future__ import annotations
@@ -24,63 +23,63 @@ from dmtwisted.system.processes import start
 
 
 class Apart(ProcessProtocol):
-    """The process, what it is given, and what it gives back."""
+    """The process, its input and its output."""
 
-    def __init__(self, given: bytes, told: Callable[[bytes], None] | None = None) -> None:
-        self._given, self._said = given, bytearray()
-        self._told, self._line = told, bytearray()
+    def __init__(self, given: bytes, on_line: Callable[[bytes], None] | None = None) -> None:
+        self._given, self._output = given, bytearray()
+        self._on_line, self._line = on_line, bytearray()
         self.done: Deferred[bytes | None] = Deferred()
 
     def connectionMade(self) -> None:
-        """It runs: hand over the work by a pipe, which nobody else on the machine gets to see."""
+        """It runs: send the input through a pipe, which no other process can read."""
         assert self.transport is not None
         self.transport.write(self._given)
         self.transport.closeStdin()
         self._given = b""
 
     def outReceived(self, data: bytes) -> None:
-        """A piece of what it gives back."""
-        self._said += data
+        """A piece of its output."""
+        self._output += data
 
     def errReceived(self, data: bytes) -> None:
-        """A piece of what it tells on the way: whole lines go on."""
+        """A piece of its progress: complete lines are passed on."""
         self._line += data
         *lines, rest = bytes(self._line).split(b"\n")
         self._line[:] = rest[-LONGEST_LINE:]
-        if self._told is not None:
+        if self._on_line is not None:
             for line in lines:
-                self._told(line)
+                self._on_line(line)
 
     def end(self) -> None:
-        """It has had its time."""
+        """Kill it after its time."""
         assert self.transport is not None
         with suppress(ProcessExitedAlready):
             self.transport.signalProcess("KILL")
 
     def processEnded(self, reason: Failure) -> None:
-        """What it gave back is whole, or will never be."""
-        self.done.callback(bytes(self._said) if getattr(reason.value, "exitCode", 1) == 0 else None)
+        """Its output is complete, or will never be."""
+        self.done.callback(bytes(self._output) if getattr(reason.value, "exitCode", 1) == 0 else None)
 
 
 LONGEST_LINE = 4096
-"""Bytes of a line that is not whole yet."""
+"""Bytes of an incomplete line that are kept."""
 
 
 async def apart(
-    reactor: Any, work: str, given: bytes, patience: float, told: Callable[[bytes], None] | None = None
+    reactor: Any, work: str, given: bytes, patience: float, on_line: Callable[[bytes], None] | None = None
 ) -> bytes | None:
-    """What the function ``work``, spelled ``module:name``, makes of ``given``; `None` when it did not end well.
+    """The result of the function ``work`` (``module:name``) for ``given``; `None` when it failed.
 
-    A reactor of tests, which has no processes, does it at once.
+    With a test reactor, which has no processes, it runs at once.
 
-    :param patience: in seconds.
-    :param told: hears each line of what it tells on the way (`tell`).
+    :param patience: seconds after which the process is killed.
+    :param on_line: gets each line that the work reports (`tell`).
     """
     if not IReactorProcess.providedBy(reactor):
-        here: bytes = _function(work)(given)
-        return here
+        result: bytes = _function(work)(given)
+        return result
     processes: Any = reactor
-    process = Apart(given, told)
+    process = Apart(given, on_line)
     command = [sys.executable, "-m", "dmtwisted.system.apart", work]
     start(processes, process, command, environment())
     late = processes.callLater(patience, process.end)
@@ -91,7 +90,7 @@ async def apart(
 
 
 def tell(line: bytes) -> None:
-    """From within the work: a line for whoever waits for it."""
+    """Report a line of progress, from within the work."""
     sys.stderr.buffer.write(line + b"\n")
     sys.stderr.buffer.flush()
 
@@ -102,7 +101,7 @@ def _function(work: str) -> Any:
 
 
 def main() -> None:
-    """The process: from the standard input to the standard output."""
+    """The process: from standard input to standard output."""
     sys.stdout.buffer.write(_function(sys.argv[1])(sys.stdin.buffer.read()))
 
 

@@ -1,4 +1,4 @@
-"""The environment of our child processes."""
+"""The environment of child processes."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import sys
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the import path as it is here: the child finds the same code, and writes UTF-8."""
+    """Our environment with the same import path and UTF-8 output."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONUTF8": "1"}

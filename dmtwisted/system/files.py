@@ -1,4 +1,4 @@
-"""What files need to be the same on every system: locks that keep other processes away, names that change hands."""
+"""File locks and replacing of files, in the same way on every operating system."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOCKED_BYTE = 1 << 30
-"""Where Windows' lock lies: one byte, far behind whatever is in the file, which others may then still read."""
+"""The byte that is locked on Windows, far behind the content, which other processes can still read."""
 
 REPLACE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
-"""Seconds between tries to take over a name on Windows, where whoever looks at a file keeps it from being replaced:
-virus scanners do, for a moment, just when it was written."""
+"""Seconds between tries to replace a file on Windows, where an open file cannot be replaced: virus scanners open new
+files for a moment."""
+
+
+def describe_error(error: OSError) -> str:
+    """The file and the reason, on one line."""
+    return f"{error.filename or 'a file'}: {error.strerror or error}"
 
 
 def lock_byte(descriptor: int, locking: Callable[[int], None]) -> None:
-    """Lock the one byte that stands for the file.
+    """Lock the one byte that represents the file.
 
-    :param locking: locks a byte from where the descriptor stands, which is at the end of a file opened for appending:
-        two processes would lock two bytes, and both have the file.
+    :param locking: locks the byte at the position of the descriptor. That is the end of a file opened for appending,
+        so without the seek two processes would lock two different bytes.
     :raises OSError: when another process has it.
     """
     os.lseek(descriptor, LOCKED_BYTE, os.SEEK_SET)
@@ -31,7 +36,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def lock_file(descriptor: int) -> None:
-        """Keep others away as long as the file is open.
+        """Lock the file as long as it is open.
 
         :raises OSError: when another process has it.
         """
@@ -41,7 +46,7 @@ else:
     import fcntl
 
     def lock_file(descriptor: int) -> None:
-        """Keep others away as long as the file is open.
+        """Lock the file as long as it is open.
 
         :raises OSError: when another process has it.
         """
@@ -55,7 +60,7 @@ def replace(
     rename: Callable[[Path, Path], None] = os.replace,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Let ``fresh`` take over ``name``; blocks for less than a second at worst.
+    """Replace the file ``name`` with ``fresh``; blocks for less than a second.
 
     :raises OSError: when that fails.
     """

@@ -1,12 +1,13 @@
-"""The log file by days: each day's lines in a file of their own, zipped, and gone after `logdays`.
+"""The log file by days: a file for each day, compressed, and deleted after `logdays`.
 
 ::
 
     dmtwisted.log                  today
     dmtwisted.log.2026-11-20.gz    the day before
 
-Days are Kyiv's. Lines that come while the file changes hands wait in memory and go into the new one. A file that
-somebody else takes away, such as logrotate, is opened anew. What a crash leaves half done is done at the next look.
+Days are those of Kyiv. Lines that come while the file is replaced wait in memory and go into the new one. When
+another program such as logrotate moves the file, a new one is opened. The next check completes what a crash
+interrupted.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from dmtwisted.system.files import replace
 from dmtwisted.system.logs import FILE_MODE, LineObserver
 
 EVERY = 30.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 _DATED = re.compile(r"\.(\d{4}-\d\d-\d\d)(-\d+)?(\.gz)?")
 
 
 class LogFiles:
-    """Looks after the file of ``observer``.
+    """Rotates the file of ``observer``.
 
-    :param days: how long the files of earlier days are kept.
+    :param days: how many days old files are kept.
     """
 
     log = Logger()
@@ -52,16 +53,16 @@ class LogFiles:
         self._loop.clock = clock
 
     def start(self) -> None:
-        """Look now and from now on."""
+        """Check now and from now on."""
         self._loop.start(EVERY)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._loop.running:
             self._loop.stop()
 
     def look(self) -> None:
-        """Begin a new file when a day has passed, or when the file is gone; never raises."""
+        """Begin a new file on a new day, or when the file was moved; never raises."""
         today = self._today()
         try:
             if today != self._day and self._path.exists() and self._path.stat().st_size:
@@ -70,24 +71,24 @@ class LogFiles:
                 self._observer.turn_over(lambda: None)
             self._day = today
         except OSError as error:
-            # Today's lines go on in the file as it is; the next look tries again.
-            self.log.error("the log of {day} cannot be put aside: {why}", day=str(self._day), why=str(error))
+            # The lines continue in the old file; the next check tries again.
+            self.log.error("the log of {day} cannot be renamed: {why}", day=str(self._day), why=str(error))
         if not self._working:
             self._working = True
             Deferred.fromCoroutine(self._tidy_up(today))
 
     def reopen(self) -> None:
-        """Open the file anew now, for whoever has just moved it away; never raises."""
+        """Open the file again, after another program has moved it; never raises."""
         try:
             self._observer.turn_over(lambda: None)
         except OSError as error:
-            self.log.error("the log cannot be opened anew: {why}", why=str(error))
+            self.log.error("the log cannot be opened again: {why}", why=str(error))
 
     def _put_aside(self, day: date) -> None:
         os.rename(self._path, self._name_for(day))
 
     def _name_for(self, day: date) -> Path:
-        """A name of that day that is free: a clock that was moved makes a day come twice."""
+        """An unused name for that day: after a change of the clock a day can come twice."""
         name = self._path.with_name(f"{self._path.name}.{day}")
         number = 1
         while name.exists() or Path(f"{name}.gz").exists():
@@ -99,7 +100,7 @@ class LogFiles:
         try:
             await self._clock.aside(tidy_up, self._path, today - timedelta(days=self._days()))
         except OSError as error:
-            self.log.error("old logs cannot be tidied up: {why}", why=str(error))
+            self.log.error("old logs cannot be compressed or deleted: {why}", why=str(error))
         finally:
             self._working = False
 
@@ -108,9 +109,9 @@ class LogFiles:
 
 
 def tidy_up(path: Path, oldest: date) -> None:
-    """Zip the files of earlier days of the log ``path``, and remove those from before ``oldest``; for a thread.
+    """Compress the files of earlier days of the log ``path``, and delete those before ``oldest``; for a thread.
 
-    :raises OSError: when the disk does not take it.
+    :raises OSError: when that fails.
     """
     for file in sorted(path.parent.glob(f"{path.name}.*")):
         dated = _DATED.fullmatch(file.name.removeprefix(path.name))
@@ -123,7 +124,7 @@ def tidy_up(path: Path, oldest: date) -> None:
 
 
 def _zip(file: Path) -> None:
-    import gzip
+    import gzip  # only once a day, in a thread
 
     zipped = Path(f"{file}.gz")
     fresh = Path(f"{zipped}.new")

@@ -4,12 +4,11 @@ Text for people::
 
     2026-11-21T10:15:02.123+02:00 info dmtwisted.dispatch [3f2a9c01] till test paid 12550
 
-or one JSON object a line for collectors. No line shows a card number, and fields with secret names read
-``***``.
+or one JSON object per line for collectors. No line shows a card number, and fields with secret names show ``***``.
 
-The id is a context variable. A coroutine run by `Deferred.fromCoroutine` that sets it keeps it, through every
-``await`` and in the coroutines it starts, and nobody else sees it. Callbacks of a plain `Deferred` run in the
-context of whoever fires it, and with its id.
+The id is a context variable. A coroutine run by `Deferred.fromCoroutine` that sets it keeps it through every
+``await`` and in the coroutines that it starts; others do not see it. Callbacks of a plain `Deferred` run with the id
+of the code that fires it.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ from dmtwisted.config import ConfigError, LogConfig
 from dmtwisted.security import HIDDEN, is_secret, mask_cards, mask_secrets
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The id of the request that is being worked on; empty outside of requests."""
+"""The id of the current request; empty outside of requests."""
 
 Schedule = Callable[[Callable[[], None]], object]
-"""Runs a function soon in the thread of the reactor, such as ``partial(reactor.callLater, 0)``."""
+"""Runs a function soon in the reactor's thread, such as ``partial(reactor.callLater, 0)``."""
 
 LEVELS = ("debug", "info", "warn", "error", "critical")
-"""The levels from least to greatest, by the names that the log shows."""
+"""The levels by their names in the log, the lowest first."""
 
 INDENT = "\n    "
-"""What continues an event in text form, so that no line of it passes for another event."""
+"""The start of continuation lines in text form, so that no line looks like another event."""
 
 RECENT, LONGEST_RECENT = 500, 2000
-"""Lines that are kept for looking at, and characters of each: a megabyte at most, usually a tenth."""
+"""Lines that are kept for the log page, and characters of each: a megabyte at most, usually a tenth."""
 
 FILE_MODE = 0o640
-"""A new log file: its owner writes, its group reads."""
+"""The mode of a new log file: the owner writes, the group reads."""
 
 _ids = random.Random()
 _acceptable = re.compile(rb"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -64,17 +63,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 def new_request_id() -> str:
-    """A fresh id of eight hexadecimal digits; it tells requests apart and is no secret."""
+    """A new id of eight hexadecimal digits, which is not a secret."""
     return f"{_ids.getrandbits(32):08x}"
 
 
 def clean_request_id(value: bytes | None) -> str | None:
-    """A caller's ``X-Request-Id`` when it can stand in a log: 1 to 64 of letters, digits and ``._-``."""
+    """A client's ``X-Request-Id`` if it is valid in a log: 1 to 64 letters, digits and ``._-``."""
     return value.decode("ascii") if value is not None and _acceptable(value) else None
 
 
 def open_observer(config: LogConfig, schedule: Schedule | None = None) -> LineObserver:
-    """The observer that writes where ``config`` says: to the end of its file, or to the standard output.
+    """The observer for ``config``: it appends to its file, or writes to the standard output.
 
     :raises ConfigError: when the file cannot be opened.
     """
@@ -86,7 +85,7 @@ def open_observer(config: LogConfig, schedule: Schedule | None = None) -> LineOb
         raise ConfigError(f"[log] file: {name} cannot be opened ({error.strerror})") from None
     opened = observer(stream, config.format, config.level, schedule)
     opened.path, opened.written_at = config.file, written_at
-    # The turn of the reactor that the last lines wait for may never come.
+    # The reactor may stop before the last lines are written.
     atexit.register(opened.flush)
     return opened
 
@@ -96,7 +95,7 @@ def _open_stream(path: str) -> TextIO:
         path or 1,
         "a" if path else "w",
         encoding="utf-8",
-        # A lone surrogate in a name of somebody's must not cost the line.
+        # A lone surrogate in a name must not lose the line.
         errors="backslashreplace",
         newline="\n",
         closefd=bool(path),
@@ -111,16 +110,16 @@ def _open_private(path: str, flags: int) -> int:
 def observer(
     stream: TextIO, format: str = "text", level: str = "info", deferred_flush: Schedule | None = None
 ) -> LineObserver:
-    """An observer that writes events of ``level`` and above to ``stream``, which must take any character.
+    """An observer that writes events of ``level`` and above to ``stream``, which must accept any character.
 
-    Without ``deferred_flush`` each line is written at once; with it all lines of one turn go in one write.
+    With ``deferred_flush`` all lines of one reactor turn are written together, otherwise each line at once.
     """
     return LineObserver(stream, _json_line if format == "json" else _text_line, level, deferred_flush)
 
 
 @implementer(ILogObserver)
 class LineObserver:
-    """Turns events into lines and writes them; a log that cannot be written stops nobody's work."""
+    """Turns events into lines and writes them; a log that cannot be written does not stop the service."""
 
     def __init__(
         self,
@@ -136,14 +135,14 @@ class LineObserver:
         self._writing = Lock()
         self._home = get_ident()
         self.recent: deque[str] = deque(maxlen=RECENT)
-        """The newest lines, for whoever looks at the log in a browser."""
+        """The newest lines, for the log page."""
         self.path = ""
-        """The file that is written; empty for any other stream."""
+        """The file; empty for any other stream."""
         self.written_at: float | None = None
-        """When somebody wrote in that file before us, in seconds since 1970; `None` for a new one."""
+        """When the file was last written before us, in seconds since 1970; `None` for a new file."""
 
     def __call__(self, event: LogEvent) -> None:
-        """Write ``event``, or leave it when its level is too low."""
+        """Write ``event`` if its level is high enough."""
         level = self._names.get(event.get("log_level", LogLevel.info))
         if level is None:
             return
@@ -152,8 +151,8 @@ class LineObserver:
             return
         self._lines.append(line)
         self.recent.append(line if len(line) <= LONGEST_RECENT else f"{line[:LONGEST_RECENT]}…\n")
-        # What went wrong is written at once: the process may not live to the next turn. Other threads
-        # cannot reach the reactor.
+        # Errors are written at once, since the process may end before the next turn. Other threads cannot use the
+        # reactor.
         if self._schedule is None or level in ("error", "critical") or get_ident() != self._home:
             self.flush()
         elif not self._expected:
@@ -161,10 +160,10 @@ class LineObserver:
             self._schedule(self.flush)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the waiting lines."""
         self._expected = False
-        # A line can come from another thread, or from a destructor in the middle of this: whoever does not
-        # get the lock leaves its line to the one who has it and looks again after releasing it.
+        # A line can come from another thread, or from a destructor in the middle of this: it is written by the code
+        # that holds the lock, which checks for new lines after releasing it.
         while self._lines and self._writing.acquire(blocking=False):
             try:
                 lines = self._lines.copy()
@@ -172,13 +171,13 @@ class LineObserver:
                 self._stream.write("".join(lines))
                 self._stream.flush()
             except (OSError, ValueError):
-                # A full disk or a closed pipe: there is nowhere left to complain.
+                # A full disk or a closed pipe: there is no other place for the error.
                 pass
             finally:
                 self._writing.release()
 
     def was_taken_away(self) -> bool:
-        """Whether the file by our name is no longer the one that is written; on Windows nobody can take it away."""
+        """Whether another program has moved the file; on Windows that is not possible."""
         if os.name != "posix":
             return False
         try:
@@ -188,9 +187,9 @@ class LineObserver:
         return (ours.st_dev, ours.st_ino) != (there.st_dev, there.st_ino)
 
     def turn_over(self, move: Callable[[], None]) -> None:
-        """Close the file, let ``move`` put it aside, and go on in one by the same name; lines wait meanwhile.
+        """Close the file, let ``move`` rename it, and continue in a new one; lines wait meanwhile.
 
-        :raises OSError: when it cannot be moved, and the old one goes on, or when none can be opened.
+        :raises OSError: when it cannot be renamed, and the old one continues, or when none can be opened.
         """
         self.flush()
         with self._writing:
@@ -203,7 +202,7 @@ class LineObserver:
         self.flush()
 
     def close(self) -> None:
-        """Write what waits and let go of the stream."""
+        """Write the waiting lines and close the stream."""
         self.flush()
         atexit.unregister(self.flush)
         with contextlib.suppress(OSError):
@@ -245,7 +244,7 @@ def _json_line(event: LogEvent, level: str) -> str:
     try:
         return _encode(members).decode() + "\n"
     except UnicodeEncodeError:
-        # A lone surrogate: JSON can spell it, UTF-8 cannot.
+        # A lone surrogate: JSON can express it, UTF-8 cannot.
         return json.dumps(members) + "\n"
 
 
@@ -264,9 +263,9 @@ def _without_card(value: Any) -> Any:
 
 
 class _Plan(NamedTuple):
-    """How to fill in a format: secrets are spelled out as ``***``, ``fields`` are what it takes.
+    """How to fill in a format with ``fields``; secrets are replaced by ``***``.
 
-    ``simple`` when every field is a name; Twisted knows more, such as calls.
+    ``simple`` when every field is a name; Twisted allows more, such as calls.
     """
 
     format: str
@@ -276,7 +275,7 @@ class _Plan(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _plan(format: str) -> _Plan | None:
-    """The plan for ``format``; `None` when it is none."""
+    """The plan for ``format``; `None` when it is invalid."""
     parts: list[str] = []
     names: list[str] = []
     simple = True
@@ -297,7 +296,7 @@ def _plan(format: str) -> _Plan | None:
 
 
 def _sentence(event: LogEvent) -> str:
-    """The words of ``event``, filled in; empty when it has none."""
+    """The text of ``event``; empty when it has none."""
     format = event.get("log_format")
     if format is None:
         return ""
@@ -310,7 +309,7 @@ def _sentence(event: LogEvent) -> str:
         try:
             return plan.format.format_map(fields)
         except Exception:
-            # Twisted's own formatting has words for every accident.
+            # Twisted's own formatting has a text for every error.
             pass
     masked = {**mask_secrets(event), "log_format": format if plan is None else plan.format}
     masked.pop("log_flattened", None)
@@ -329,7 +328,7 @@ def _escaped(control: re.Match[str]) -> str:
 
 
 def _time(event: LogEvent) -> str:
-    """When ``event`` happened, in Kyiv and to the millisecond, as the journal has it too."""
+    """The time of ``event`` in Kyiv with milliseconds, as in the journal."""
     second, millisecond = divmod(int((event.get("log_time") or time.time()) * 1000), 1000)
     stamp, zone = _second(second)
     return f"{stamp}.{millisecond:03d}{zone}"
@@ -337,6 +336,6 @@ def _time(event: LogEvent) -> str:
 
 @lru_cache(maxsize=4)
 def _second(second: int) -> tuple[str, str]:
-    """A second since 1970 in Kyiv: date with time, and zone; most lines share theirs with the one before."""
+    """A second since 1970 in Kyiv: date with time, and zone; most lines have the same second as the one before."""
     text = kyiv(second * 1000).isoformat()
     return text[:19], text[19:]

@@ -1,13 +1,13 @@
-"""What the service manager hears of us: the few lines of systemd's notify protocol.
+"""systemd's notify protocol: status messages to the service manager.
 
-The manager opens a datagram socket and names it in ``NOTIFY_SOCKET``; each datagram holds lines ``NAME=VALUE``::
+The manager opens a datagram socket and names it in ``NOTIFY_SOCKET``; each datagram has lines ``NAME=VALUE``::
 
-    READY=1\\nSTATUS=serving on http://0.0.0.0:3939/     tasks are taken
-    WATCHDOG=1                                          the reactor turns
-    RELOADING=1\\nMONOTONIC_USEC=81234567                files are opened anew; READY=1 ends it
-    STOPPING=1\\nEXTEND_TIMEOUT_USEC=30000000            running tasks are brought to their end
+    READY=1\\nSTATUS=serving on http://0.0.0.0:3939/     tasks are accepted
+    WATCHDOG=1                                          the reactor runs
+    RELOADING=1\\nMONOTONIC_USEC=81234567                files are opened again; READY=1 ends it
+    STOPPING=1\\nEXTEND_TIMEOUT_USEC=30000000            running tasks are being finished
 
-Where nobody named a socket nothing is sent. Source: sd_notify(3), systemd.service(5).
+Without a socket nothing is sent. Source: sd_notify(3), systemd.service(5).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
 EXTENSION = 30.0
-"""Seconds that we ask for, again and again, while running tasks end: a card payment takes minutes."""
+"""Seconds of each request for more time while running tasks end: a card payment takes minutes."""
 
 EVERY = 10.0
 """Seconds between two such requests."""
 
 AGAIN = 1.0
-"""Seconds until a manager is told once more that had no room for what it has to know."""
+"""Seconds until an important message is sent again to a manager whose socket was full."""
 
 
 class Notifier:
-    """Tells the manager at ``address`` how we are.
+    """Reports our status to the manager at ``address``.
 
-    :param address: the path of its socket, or one with ``@`` in front in Linux's own name space; empty for nobody.
-    :param watchdog: seconds after which it takes our silence for death; 0 when it does not.
+    :param address: the path of its socket, or with ``@`` in front an abstract name of Linux; empty for none.
+    :param watchdog: seconds without a message after which it restarts us; 0 for never.
     """
 
     log = Logger()
@@ -54,35 +54,35 @@ class Notifier:
 
     @classmethod
     def from_environment(cls, environment: MutableMapping[str, str], clock: Any) -> Notifier:
-        """The one that the manager asks for; our own children are not to speak for us, so it is taken out."""
+        """The notifier for the variables of the manager, which are removed so that our children do not use them."""
         address = environment.pop("NOTIFY_SOCKET", "")
         usec, pid = environment.pop("WATCHDOG_USEC", ""), environment.pop("WATCHDOG_PID", "")
         meant = not pid or pid == str(os.getpid())
         return cls(address, int(usec) / 1e6 if usec.isdecimal() and meant else 0, clock)
 
     def ready(self, status: str) -> None:
-        """Tasks are taken; from now on silence means death."""
+        """Report that tasks are accepted, and start the watchdog messages."""
         self._status = status
         self._send("READY=1", f"STATUS={status}")
         if self._address and self._watchdog and not self._alive.running:
             self._alive.start(self._watchdog / 3)
 
     def reloading(self) -> None:
-        """Files are being opened anew."""
+        """Report that files are opened again."""
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def reloaded(self) -> None:
-        """They are."""
+        """Report that they are open."""
         self._send("READY=1", f"STATUS={self._status}")
 
     def stopping(self) -> None:
-        """No new tasks; time is asked for as long as the running ones take."""
-        self._send("STOPPING=1", "STATUS=running tasks are brought to their end")
+        """Report that no new tasks are accepted, and ask for time while running ones end."""
+        self._send("STOPPING=1", "STATUS=finishing running tasks")
         if self._address and not self._draining.running:
             self._draining.start(EVERY)
 
     def stopped(self) -> None:
-        """Nothing more will be said."""
+        """Send nothing more."""
         for loop in (self._alive, self._draining):
             if loop.running:
                 loop.stop()
@@ -103,13 +103,13 @@ class Notifier:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as out:
                 out.sendto("\n".join(lines).encode(), self._address)
         except BlockingIOError:
-            # It has not read for a while, and waiting for it would keep the tills waiting. That we live is told again
-            # anyway; of the rest the newest counts.
+            # Its socket is full, and waiting would block the tills. Watchdog messages are sent again anyway; of the
+            # others the newest counts.
             if lines[0].startswith(("READY", "STOPPING")):
                 self._forget_unsent()
                 self._unsent = self._clock.callLater(AGAIN, self._send, *lines)
         except OSError as error:
-            # No reason to stop serving; once is enough to say so.
+            # No reason to stop the service; it is logged once.
             if not self._failed:
-                self.log.warn("the service manager cannot be told: {why}", why=str(error))
+                self.log.warn("the service manager cannot be notified: {why}", why=str(error))
             self._failed = True

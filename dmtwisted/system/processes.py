@@ -1,17 +1,16 @@
 """Child processes and their pipes, on every system.
 
-Where the reactor watches pipes, it starts the child. On Windows Twisted can only look at them now and then, a tenth
-of a second apart when there was little to do, and a sale asks its writer three times. There a thread waits at each
-pipe instead (`ThreadedProcess`), and the child hears and is heard at once.
+Where the reactor can watch pipes, it starts the child. On Windows Twisted only polls them, up to a tenth of a second
+apart, and a sale asks its writer three times. There a thread waits at each pipe instead (`ThreadedProcess`), without
+delay.
 
-============  =====================================================================================
-thread        does
-============  =====================================================================================
-input         writes what waits, in order; closes the pipe when that is asked for
-output        reads, and hands each piece to the reactor's thread
-complaints    likewise
-end           waits for the process after both have been read to their end, and tells of it last
-============  =====================================================================================
+=============  =====================================================================================
+thread         task
+=============  =====================================================================================
+input          writes the waiting data in order; closes the pipe on request
+output, error  read, and pass each piece to the reactor's thread
+end            waits for the process after both have been read to their end, and reports its status
+=============  =====================================================================================
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PIECE = 1 << 16
 """Bytes read at once."""
 
 NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""On Windows: a child without a console of its own on the screen."""
+"""On Windows: no console window for the child."""
 
 
 def start(
@@ -57,7 +56,7 @@ def start(
 
 @implementer(IProcessTransport)
 class ThreadedProcess:
-    """A child with a thread at each of its pipes; everything else happens in the reactor's thread.
+    """A child process with a thread at each pipe; everything else happens in the reactor's thread.
 
     :raises OSError: when it cannot be started.
     """
@@ -81,16 +80,16 @@ class ThreadedProcess:
     # In the reactor's thread
 
     def write(self, data: bytes) -> None:
-        """Have ``data`` written to its input; a child that has ended takes nothing."""
+        """Write ``data`` to its input, unless it has ended."""
         if not self._closed and data:
             self._waiting.put(bytes(data))
 
     def writeSequence(self, data: Iterable[bytes]) -> None:
-        """Have all of ``data`` written to its input."""
+        """Write all of ``data`` to its input."""
         self.write(b"".join(data))
 
     def writeToChild(self, childFD: int, data: bytes) -> None:
-        """Have ``data`` written to its input, the one descriptor that there is.
+        """Write ``data`` to its input, descriptor 0.
 
         :raises KeyError: for any other.
         """
@@ -99,27 +98,27 @@ class ThreadedProcess:
         self.write(data)
 
     def closeStdin(self) -> None:
-        """Close its input after what waits."""
+        """Close its input after the waiting data."""
         if not self._closed:
             self._closed = True
             self._waiting.put(None)
 
     def closeStdout(self) -> None:
-        """Its output is read to the end all the same: on Windows closing a pipe that a thread reads hangs."""
+        """Do nothing, and read its output to the end: on Windows closing a pipe that a thread reads hangs."""
 
     closeStderr = closeStdout
 
     def closeChildFD(self, descriptor: int) -> None:
-        """Close one of its pipes."""
+        """Close its input; other pipes stay open."""
         if not descriptor:
             self.closeStdin()
 
     def loseConnection(self) -> None:
-        """Close its input; it ends when it has seen that."""
+        """Close its input, after which it ends."""
         self.closeStdin()
 
     def signalProcess(self, signalID: str | int) -> None:
-        """End it at once; Windows knows no other signal.
+        """Kill it; Windows has no other signal.
 
         :raises ProcessExitedAlready: when it has ended.
         """
@@ -128,14 +127,14 @@ class ThreadedProcess:
         self._process.kill()
 
     def getHost(self) -> Any:
-        """Nothing to tell of a pipe."""
+        """Pipes have no address."""
 
     getPeer = getHost
 
     # In threads
 
     def _thread(self, work: Any, *given: Any) -> Thread:
-        # Nobody waits for them when the service ends: the child's end ends them.
+        # The service does not wait for them at its end: they end with the child.
         thread = Thread(target=work, args=given, name=f"child-{self.pid}-{work.__name__.strip('_')}", daemon=True)
         thread.start()
         return thread

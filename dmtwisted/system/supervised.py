@@ -1,13 +1,13 @@
-"""What the service and its supervisor have to say to each other, over the pipes of a child process.
+"""The protocol between the service and its supervisor, over the pipes of a child process.
 
 ===================  ==========================================================================================
-the service writes   `SERVING` on a line of its standard output when it takes requests; why it cannot start on one
-                     that begins with `COMPLAINT`
-the supervisor       closes the service's standard input: finish what is under way, and end
+the service writes   the line `SERVING` to its standard output when it accepts requests; a line that begins with
+                     `COMPLAINT` when it cannot start
+the supervisor       closes the service's standard input: finish the running tasks, and end
 ===================  ==========================================================================================
 
-A pipe and no signal: Windows has no SIGTERM, and sends Ctrl+Break only within a console, which services have none of.
-The pipe also ends with the supervisor, whatever becomes of that, so no service is left behind without one.
+A pipe instead of a signal, because Windows has no SIGTERM, and Ctrl+Break works only within a console, which services
+do not have. The pipe also closes when the supervisor ends, so no service is left behind without one.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from threading import Thread
 from typing import Any
 
 COMPLAINT = "dmtwisted: "
-"""How a line begins that tells why the service does not start."""
+"""The beginning of the line with the reason why the service does not start."""
 
 SERVING = "dmtwisted serves"
-"""The line by which a service under supervision tells that it takes requests."""
+"""The line of a supervised service that accepts requests."""
 
 CANNOT_LISTEN = "cannot listen on "
-"""How the complaint of a service goes on whose port is taken."""
+"""The beginning of the reason when the port is in use."""
 
 
 def call_when_input_ends(reactor: Any, stop: Callable[[], object], descriptor: int = 0) -> Thread:
-    """Have ``stop`` called in the reactor's thread when nobody holds the other end of the standard input any more.
+    """Call ``stop`` in the reactor's thread when the other end of the standard input is closed.
 
-    The descriptor itself is read, not Python's stream around it: that one's lock would be held when the interpreter
-    ends.
+    The descriptor itself is read, because the lock of Python's stream would still be held when the interpreter ends.
     """
 
     def wait() -> None:

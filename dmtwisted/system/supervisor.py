@@ -1,20 +1,19 @@
-"""Keeps the service running: starts it, notices its end, starts it again, gives up, stops it; on any system.
+"""Keeps the service running: starts it, restarts it when it ends, gives up, stops it; on any system.
 
 ::
 
-              started          says that it serves
+              started          reports that it serves
     (start) ─────────▶ starting ────────────────▶ running ──┐
                          │  ▲                        │      │ asked to stop
              ends, or is │  │ pause: 1, 4, 15, 60 s  │ ends ▼
              too slow    ▼  │                        │   stopping ──ends──▶ stopped
                         down ◀───────────────────────┘      │
-                         │                                   └─ does not end: ended, with all its children
-                         └─ five times in a row ──▶ gives up: whoever keeps us has rules of his own
+                         │                                   └─ does not end: killed, with its children
+                         └─ five times in a row ──▶ gives up; the system has its own rules
 
-Where the service dies, nothing is lost: that is what its journal is for. So the supervisor neither asks nor repairs,
-and what it knows of the service is one line, one pipe and an exit status (`dmtwisted.system.supervised`). Its caller
-gives it a child to start, a clock, a way to wait, and ears for what happens (`IKeeper`); on Windows that is
-`dmtwisted.windows`.
+When the service dies, nothing is lost, because of its journal. So the supervisor repairs nothing, and knows only one
+line, one pipe and an exit status of the service (`dmtwisted.system.supervised`). Its caller provides a child to
+start, a clock, a way to wait, and gets reports (`IKeeper`); on Windows that is `dmtwisted.windows`.
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from typing import Protocol
 from dmtwisted.system.supervised import CANNOT_LISTEN
 
 TICK = 0.2
-"""Seconds between two looks at the child."""
+"""Seconds between two checks of the child."""
 
 HINT = 10.0
-"""Seconds within which whoever waits for a start or a stop hears of us again."""
+"""Seconds within which the system gets the next report during a start or a stop."""
 
 PAUSES = (1.0, 4.0, 15.0, 60.0)
 """Seconds before the service is started again, after its first end, its second one …"""
 
 GIVE_UP_AFTER = len(PAUSES) + 1
-"""Ends in a row after which somebody else has to decide."""
+"""Ends in a row after which the supervisor gives up."""
 
 STEADY = 600.0
 """Seconds of service after which earlier ends are forgotten."""
 
 START_PATIENCE = 600.0
-"""Seconds until a service has to serve: an upgrade may have to rewrite a large database first."""
+"""Seconds within which the service must serve: an upgrade may have to rewrite a large database first."""
 
 STOP_PATIENCE = 90.0
-"""Seconds to finish what is under way. A payment may take longer; ended in it, the terminal is asked at the start."""
+"""Seconds to finish running tasks. A longer payment is interrupted, and the next start queries the terminal."""
 
 END_PATIENCE = 10.0
-"""Seconds that the system may take to end what was ended by force."""
+"""Seconds for a killed process to end."""
 
 
 class State(Enum):
-    """What the service is doing, for whoever asks us."""
+    """The state of the service."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -62,63 +61,63 @@ class State(Enum):
 
 
 class What(Enum):
-    """What happened, for a log that administrators read: number, gravity (0 well, 1 look, 2 bad), words."""
+    """Events for the administrator's log: number, severity (0 information, 1 warning, 2 error), text."""
 
-    STARTED = 1, 0, "The service takes requests."
+    STARTED = 1, 0, "The service accepts requests."
     STOPPED = 2, 0, "The service has stopped."
-    CRASHED = 3, 2, "The service ended by itself (status {status}) and is started again in {pause:g} s. {words}"
+    CRASHED = 3, 2, "The service ended unexpectedly (status {status}) and is restarted in {pause:g} s. {words}"
     PORT_TAKEN = 4, 2, "The service cannot listen: another program uses its port. {words}"
-    GAVE_UP = 5, 2, "The service ended {times} times in a row and is left alone now. {words}"
-    TOO_SLOW = 6, 1, "The service did not take requests within {seconds:g} s and is started again. {words}"
-    ENDED = 7, 1, "The service did not stop within {seconds:g} s and was ended. No receipt is lost by that."
+    GAVE_UP = 5, 2, "The service ended {times} times in a row and is not restarted any more. {words}"
+    TOO_SLOW = 6, 1, "The service did not accept requests within {seconds:g} s and is restarted. {words}"
+    ENDED = 7, 1, "The service did not stop within {seconds:g} s and was killed. No receipt is lost."
     NOT_STARTED = 8, 2, "The service cannot be started: {words}"
 
-    def __init__(self, number: int, gravity: int, words: str) -> None:
-        self.number, self.gravity, self.words = number, gravity, words
+    def __init__(self, number: int, severity: int, words: str) -> None:
+        self.number, self.severity, self.words = number, severity, words
 
 
 class GaveUp(Exception):
-    """The service does not stay up; the text says how it ended the last time."""
+    """The service does not keep running; the text is its last line."""
 
 
 class IChild(Protocol):
-    """One life of the service: a process with its children."""
+    """One run of the service: a process with its children."""
 
     @property
     def serving(self) -> bool:
-        """Whether it has said that it takes requests."""
+        """Whether it has reported that it accepts requests."""
 
     def status(self) -> int | None:
-        """Its exit status; `None` while it lives."""
+        """Its exit status; `None` while it runs."""
 
     def last_words(self) -> str:
-        """What it said last, for people; empty when it said nothing."""
+        """Its last line for people; empty without output."""
 
     def ask_to_stop(self) -> None:
-        """Let it finish and end."""
+        """Ask it to finish and end."""
 
     def end(self) -> None:
-        """End it at once, with its children."""
+        """Kill it with its children."""
 
     def forget(self) -> None:
-        """Let go of what is left of it."""
+        """Release its resources."""
 
 
 class IKeeper(Protocol):
-    """Who keeps the supervisor, and wants to hear of it."""
+    """The caller of the supervisor, which gets its reports."""
 
     def report(self, state: State, patience: float) -> None:
-        """So it stands now, and the next report comes within ``patience`` seconds; called again while it lasts."""
+        """The current state; the next report comes within ``patience`` seconds."""
 
     def tell(self, what: What, words: str) -> None:
-        """Something happened that an administrator wants to read about."""
+        """An event for the administrator."""
 
 
 class Supervisor:
-    """Keeps one service running until it is told to stop.
+    """Keeps one service running until `stop`.
 
-    :param start: begins a new life of the service; `OSError` when it cannot.
-    :param wait: waits so many seconds, or until it is told to stop; a stand-in in tests.
+    :param start: starts the service; raises `OSError` when it cannot.
+    :param wait: waits some seconds or until `stop`; replaced in tests.
     """
 
     def __init__(
@@ -135,24 +134,24 @@ class Supervisor:
         self.state = State.STOPPED
 
     def stop(self) -> None:
-        """Have the service stopped; from any thread, at any time, as often as one likes."""
+        """Stop the service; from any thread, at any time, any number of times."""
         self._asked.set()
 
     def run(self) -> None:
         """Keep the service running; return when it was stopped.
 
-        :raises GaveUp: when it does not stay up.
+        :raises GaveUp: when it does not keep running.
         """
         self._become(State.STARTING)
         while not self._asked.is_set():
-            status, words = self._one_life()
+            status, words = self._run_once()
             if not self._asked.is_set():
-                self._come_to_terms(status, words)
+                self._pause(status, words)
         self._become(State.STOPPED)
         self._tell(What.STOPPED)
 
-    def _one_life(self) -> tuple[int | None, str]:
-        """Start the service and see it through to its end; status and last words."""
+    def _run_once(self) -> tuple[int | None, str]:
+        """Start the service and wait for its end; status and last line."""
         try:
             child = self._start()
         except OSError as error:
@@ -185,10 +184,10 @@ class Supervisor:
                 break
             self._tick()
 
-    def _come_to_terms(self, status: int | None, words: str) -> None:
+    def _pause(self, status: int | None, words: str) -> None:
         """Wait before the next start.
 
-        :raises GaveUp: when there is none.
+        :raises GaveUp: after too many ends in a row.
         """
         self._ends += 1
         if CANNOT_LISTEN in words:
@@ -225,7 +224,7 @@ class Supervisor:
         self._wait(TICK)
 
     def _rest(self, seconds: float) -> None:
-        # Told to stop, we wait for the child, not for being told.
+        # After `stop` the event is set, and would not wait for the child.
         if self._asked.is_set():
             time.sleep(seconds)
         else:

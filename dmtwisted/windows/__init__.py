@@ -1,1 +1,1 @@
-"""The service under Windows' Service Control Manager: its child process, its wrapper, its installation."""
+"""The Windows service: its child process, its wrapper for the Service Control Manager, its installation."""

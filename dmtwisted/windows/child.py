@@ -1,4 +1,4 @@
-"""One life of the service as a child process: `dmtwisted run --until-input-ends`, watched by its output."""
+"""The service as a child process: `dmtwisted run --until-input-ends`, watched by its output."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 from dmtwisted.system.supervised import COMPLAINT, SERVING
 
 KEPT = 20
-"""Last lines of its output that are kept."""
+"""Number of last output lines that are kept."""
 
 CREATION: int = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-"""On Windows: no window, and out of reach of whoever presses Ctrl+C in ours."""
+"""On Windows: no window, and no Ctrl+C from ours."""
 
 Group = Callable[[Any], Callable[[], None]]
-"""Takes a process into a group of its own with all its children to come; gives what ends them all."""
+"""Puts a process into its own group with all its later children; returns the function that kills them all."""
 
 
 class ServiceChild:
-    """The service; what it writes is read to its end, or it would wait for a reader one day.
+    """The service; its output is read to the end, because a full pipe would block it.
 
-    :param group: where the system can end a process with its children.
+    :param group: puts it into a group, where the system can.
     :raises OSError: when it cannot be started.
     """
 
@@ -43,14 +43,14 @@ class ServiceChild:
             errors="replace",
             creationflags=CREATION,
         )
-        # Its own first child comes a second later: it has to load all of us before.
+        # It starts its own first child a second later, after loading its modules.
         self._end_all = self._process.kill if group is None else group(self._process)
         self._reader = Thread(target=self._read, name="service-output", daemon=True)
         self._reader.start()
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """The number of its process."""
         return self._process.pid
 
     def _read(self) -> None:
@@ -66,11 +66,11 @@ class ServiceChild:
                         self._complaint = text.removeprefix(COMPLAINT)
 
     def status(self) -> int | None:
-        """Its exit status; `None` while it lives."""
+        """Its exit status; `None` while it runs."""
         return self._process.poll()
 
     def last_words(self) -> str:
-        """Why it does not start, or the last line that it wrote."""
+        """The reason why it does not start, or the last line of its output."""
         if self.status() is not None:
             # The last line may still be in the pipe.
             self._reader.join(1)
@@ -83,12 +83,12 @@ class ServiceChild:
             self._process.stdin.close()
 
     def end(self) -> None:
-        """End it at once, with its children."""
+        """Kill it with its children."""
         with suppress(OSError):
             self._end_all()
 
     def forget(self) -> None:
-        """Close what is left of its pipes; the reader ends with the last process that can write."""
+        """Close its pipes; the reader ends with the last process that can write."""
         self.ask_to_stop()
         if self.status() is None:
             self.end()
@@ -97,7 +97,7 @@ class ServiceChild:
 def command_of(python: str, config: str, extra: Sequence[str] = ()) -> list[str]:
     """The command line of the service.
 
-    :param python: the interpreter; in a service of Windows `sys.executable` is the program that hosts it.
+    :param python: the interpreter; in a Windows service `sys.executable` is the hosting program.
     :param config: its configuration file.
     """
     run = ["-m", "dmtwisted.commands.main", "run", "--until-input-ends", "--config", config]

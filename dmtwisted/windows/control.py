@@ -1,17 +1,17 @@
-"""Installing the service on Windows, and what else an administrator does with it.
+"""Installing, starting, stopping and removing the service on Windows.
 
 ==============  ===============================================================================================
 step            what it does
 ==============  ===============================================================================================
-account         ``NT SERVICE\\dmtwisted``, which Windows makes with the service: no password, no rights but its own
-data            a folder that SYSTEM, administrators and that account alone can open
-configuration   a file with that folder and a log in it, unless there is one
-service         begins with Windows, a little after what has to be there first
-recovery        begins again after 1, 5 and 15 minutes when it gave up; forgotten after a day
-event log       a source with the name of the service, so that its entries can be read
+account         ``NT SERVICE\\dmtwisted``, which Windows creates with the service: no password, few rights
+data            a folder that only SYSTEM, administrators and that account can open
+configuration   a file with that folder and a log in it, unless it exists
+service         starts with Windows, a little after the services that it needs
+recovery        restarts after 1, 5 and 15 minutes when it gave up; the count is reset after a day
+event log       a source with the name of the service, so that its entries are readable
 ==============  ===============================================================================================
 
-Every step can be done again: installing over an older version changes what is there and keeps the data.
+Every step can be repeated: installing over an older version updates it and keeps the data.
 """
 
 from __future__ import annotations
@@ -20,29 +20,37 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
+from dmtwisted.config import load
+from dmtwisted.system.files import describe_error
 from dmtwisted.system.supervisor import STOP_PATIENCE
 from dmtwisted.windows.service import CONFIG, DESCRIPTION, NAME, PYTHON, TITLE, DmtwistedService
 
+with suppress(ImportError):  # elsewhere this module can be imported, and no more
+    import pywintypes
+    import win32evtlogutil
+    import win32service
+    import win32serviceutil
+
 ACCOUNT = f"NT SERVICE\\{NAME}"
-"""The account of the service; its name is the same in every language of Windows."""
+"""The account of the service, with the same name in every language of Windows."""
 
 SYSTEM, ADMINISTRATORS = "*S-1-5-18", "*S-1-5-32-544"
-"""Accounts by their numbers, for their names are translated."""
+"""Accounts by their numbers, because their names are translated."""
 
 CLASS = f"{DmtwistedService.__module__}.{DmtwistedService.__name__}"
 
 RECOVERY_MS = (60_000, 300_000, 900_000)
-"""Pauses of Windows' own restarts, after the first failure, the second one, and all others."""
+"""Pauses before Windows' own restarts, after the first failure, the second and all others."""
 
 FORGET_S = 86_400
-"""Seconds without a failure after which Windows counts anew."""
+"""Seconds without a failure after which Windows resets the count."""
 
 DOES_NOT_EXIST, EXISTS, NOT_ACTIVE, ALREADY_RUNNING, DENIED = 1060, 1073, 1062, 1056, 5
-"""Windows' numbers for what may be in the way."""
+"""Windows' error numbers."""
 
 FIRST_CONFIG = """\
 # {title}. Every key: docs/configuration.md
@@ -58,11 +66,11 @@ Execute = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 
 class ControlFailed(Exception):
-    """It cannot be done; the text is one line for whoever asked."""
+    """It failed; the text is one line for the user."""
 
 
 def data_folder() -> Path:
-    """Where programs keep what is common to all users."""
+    """The folder for the data of all users."""
     return Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / NAME
 
 
@@ -74,11 +82,11 @@ def execute(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def install(
     config: Path | None = None, *, manual: bool = False, folder: Path | None = None, run: Execute = execute
 ) -> list[str]:
-    """Install the service, or change what is installed; what was done, and what is left to do.
+    """Install or update the service; what was done, and what to do next, as lines.
 
-    :param config: its configuration; one is made in the data folder when absent.
-    :param manual: begin only when somebody says so.
-    :raises ControlFailed: when it cannot be done.
+    :param config: its configuration; by default one is created in the data folder.
+    :param manual: do not start with Windows.
+    :raises ControlFailed: when it fails.
     """
     _expect_common(sys.prefix)
     folder = data_folder() if folder is None else folder
@@ -88,21 +96,20 @@ def install(
         if not config.is_file():
             raise ControlFailed(f"there is no file {config}")
         _service(config, manual, done)
-        # The account is there only when the service is.
+        # The account exists only with the service.
         _protect(folder, run)
         done.append(f"{folder} belongs to {ACCOUNT}, administrators and the system")
-        _event_source()
-    done.append(f"begin: {NAME} service start; look: {NAME} doctor --config {config}")
-    done.append(firewall_hint(_port(config)))
+        win32evtlogutil.AddSourceToRegistry(NAME)
+    done.append(f"start: {NAME} service start; check: {NAME} doctor --config {config}")
+    done.append(firewall_hint(load(config).server.port))
     return done
 
 
 def remove() -> list[str]:
-    """Stop and remove the service; its data stay.
+    """Stop and remove the service; its data stays.
 
-    :raises ControlFailed: when it cannot be done.
+    :raises ControlFailed: when it fails.
     """
-    import win32serviceutil
 
     with _explained():
         try:
@@ -110,24 +117,22 @@ def remove() -> list[str]:
         except ControlFailed as error:
             if NOT_THERE in str(error):
                 raise
-        # Takes the source of the event log along.
+        # This removes the source of the event log too.
         win32serviceutil.RemoveService(NAME)
-    return [f"the service is removed; the data stay in {data_folder()}: they are receipts, so delete them by hand"]
+    return [f"the service is removed; its data stays in {data_folder()}: delete the receipts there by hand"]
 
 
 def start(patience: int = 120) -> list[str]:
-    """Start the service and wait until it serves.
+    """Start the service and wait until it accepts requests.
 
     :raises ControlFailed: when it does not.
     """
-    import win32service
-    import win32serviceutil
 
     with _explained(ALREADY_RUNNING):
         win32serviceutil.StartService(NAME)
     with _explained():
         win32serviceutil.WaitForServiceStatus(NAME, win32service.SERVICE_RUNNING, patience)
-    return ["the service takes requests"]
+    return ["the service accepts requests"]
 
 
 def stop(patience: int = int(STOP_PATIENCE) + 15) -> list[str]:
@@ -135,8 +140,6 @@ def stop(patience: int = int(STOP_PATIENCE) + 15) -> list[str]:
 
     :raises ControlFailed: when it does not.
     """
-    import win32service
-    import win32serviceutil
 
     with _explained(NOT_ACTIVE):
         win32serviceutil.StopService(NAME)
@@ -146,15 +149,13 @@ def stop(patience: int = int(STOP_PATIENCE) + 15) -> list[str]:
 
 
 def status() -> tuple[bool, str]:
-    """Whether the service runs, and that in words.
+    """Whether the service runs, and its state in words.
 
-    :raises ControlFailed: when it cannot be told.
+    :raises ControlFailed: when it is unknown.
     """
-    import win32service
-    import win32serviceutil
 
     with _explained():
-        # The type comes first, then the state.
+        # The type is first, then the state.
         now = win32serviceutil.QueryServiceStatus(NAME)[1]
     words = {
         win32service.SERVICE_STOPPED: "stopped",
@@ -166,7 +167,7 @@ def status() -> tuple[bool, str]:
 
 
 def firewall_hint(port: int) -> str:
-    """How tills on other computers get through; not done by itself, for most tills are on this one."""
+    """The command that lets tills on other computers connect; not run by itself, since most tills are on this one."""
     rule = f'name="{NAME}" dir=in action=allow protocol=TCP localport={port} profile=private,domain'
     return f"tills on other computers: netsh advfirewall firewall add rule {rule}"
 
@@ -174,7 +175,7 @@ def firewall_hint(port: int) -> str:
 NOT_THERE = "the service is not installed"
 
 _WORDS = {
-    DENIED: "this needs an administrator: open the command prompt by 'Run as administrator'",
+    DENIED: "this requires an administrator: open the command prompt with 'Run as administrator'",
     DOES_NOT_EXIST: f"{NOT_THERE}: {NAME} service install",
     1053: f"the service did not answer in time; see the event log (eventvwr, Application, source {NAME})",
     1072: "the service is being removed; close the window 'Services' and try again",
@@ -183,7 +184,6 @@ _WORDS = {
 
 @contextmanager
 def _explained(*fine: int) -> Iterator[None]:
-    import pywintypes
 
     try:
         yield
@@ -192,19 +192,19 @@ def _explained(*fine: int) -> Iterator[None]:
             words = _WORDS.get(error.winerror, f"{error.funcname}: {error.strerror} ({error.winerror})")
             raise ControlFailed(words) from None
     except OSError as error:
-        raise ControlFailed(f"{error.filename or 'a file'}: {error.strerror or error}") from None
+        raise ControlFailed(describe_error(error)) from None
 
 
 def _expect_common(prefix: str) -> None:
-    """Refuse a Python that the service's account cannot read: one that is installed for a single user.
+    """Refuse a Python that is installed for a single user: the service's account cannot read it.
 
-    :raises ControlFailed: for such a one.
+    :raises ControlFailed: for such a Python.
     """
     home = os.environ.get("USERPROFILE")
     if home and PureWindowsPath(prefix).is_relative_to(PureWindowsPath(home)):
         raise ControlFailed(
-            f"Python lies in {prefix}, which only you can read; the service has an account of its own."
-            rf" Make the environment elsewhere, such as C:\Program Files\{NAME}, by a Python for all users"
+            f"Python is in {prefix}, which only you can read; the service has its own account."
+            rf" Create the environment elsewhere, such as C:\Program Files\{NAME}, by a Python for all users"
         )
 
 
@@ -215,14 +215,11 @@ def _configuration(folder: Path, done: list[str]) -> Path:
         # TOML's quotes without escapes, for backslashes.
         state, log = (f"'{folder / name}'" for name in ("data", f"{NAME}.log"))
         config.write_text(FIRST_CONFIG.format(title=TITLE, state=state, log=log), "utf-8")
-        done.append(f"{config} is made: look at it before the first start")
+        done.append(f"{config} is created: check it before the first start")
     return config
 
 
 def _service(config: Path, manual: bool, done: list[str]) -> None:
-    import pywintypes
-    import win32service
-    import win32serviceutil
 
     begins = win32service.SERVICE_DEMAND_START if manual else win32service.SERVICE_AUTO_START
     common: dict[str, Any] = {
@@ -239,15 +236,14 @@ def _service(config: Path, manual: bool, done: list[str]) -> None:
         if error.winerror != EXISTS:
             raise
         win32serviceutil.ChangeServiceConfig(CLASS, NAME, displayName=TITLE, **common)
-        done.append("the service was there and is brought up to date")
+        done.append("the service existed and is updated")
     win32serviceutil.SetServiceCustomOption(NAME, PYTHON, sys.executable)
     win32serviceutil.SetServiceCustomOption(NAME, CONFIG, str(config))
     _recovery()
 
 
 def _recovery() -> None:
-    """What Windows does when we gave up: begin again, later and later."""
-    import win32service
+    """Let Windows restart the service after it gave up, with growing pauses."""
 
     manager = win32service.OpenSCManager(None, None, win32service.SC_MANAGER_ALL_ACCESS)
     try:
@@ -257,7 +253,7 @@ def _recovery() -> None:
             failure = {"ResetPeriod": FORGET_S, "RebootMsg": "", "Command": "", "Actions": actions}
             for level, info in (
                 (win32service.SERVICE_CONFIG_FAILURE_ACTIONS, failure),
-                # Giving up is an orderly end with an error, and counts too.
+                # Giving up is a regular end with an error, which counts too.
                 (win32service.SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, True),
                 (win32service.SERVICE_CONFIG_PRESHUTDOWN_INFO, int(STOP_PATIENCE + 15) * 1000),
             ):
@@ -269,7 +265,7 @@ def _recovery() -> None:
 
 
 def _protect(folder: Path, run: Execute) -> None:
-    """Keys and receipts are for the service and administrators alone.
+    """Allow access only to the service and administrators.
 
     :raises ControlFailed: when Windows refuses.
     """
@@ -279,15 +275,3 @@ def _protect(folder: Path, run: Execute) -> None:
     ended = run(command)
     if ended.returncode:
         raise ControlFailed(f"icacls {folder}: {(ended.stderr or ended.stdout).strip() or ended.returncode}")
-
-
-def _event_source() -> None:
-    import win32evtlogutil
-
-    win32evtlogutil.AddSourceToRegistry(NAME)
-
-
-def _port(config: Path) -> int:
-    from dmtwisted.config import load
-
-    return load(config).server.port

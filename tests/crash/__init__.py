@@ -1,1 +1,1 @@
-"""The real service, killed under load again and again."""
+"""Evidence by violence: the real service, killed under load again and again."""

@@ -1,8 +1,8 @@
-"""Tills that sell on the real service and repeat each sale until it is done, and the comparison of all records.
+"""Tills that sell on the real service and never give a sale up, and the judge who holds all books against each other.
 
-Tills work as correct tills do: each sale has its own tag, and a till without an answer repeats the same tag until it
-gets one. Afterwards the answers, the stored answers, the journal in the database, the ledger of the
-simulated tax service and the X report must agree.
+Tills do what correct tills do: each sale has a tag of its own, and whoever gets no answer repeats the same tag until
+there is one. Afterwards what they were told, the stored answers, the journal in the database, the ledger of the
+simulated tax service and the X-report have to agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Self
 
 from dmtwisted.lab.children import BenchFailed, Child, make_register
 from dmtwisted.lab.crash.books import Entry, Findings, Sold, accepted, compare_books
-from dmtwisted.lab.crash.wire import ANSWER_PATIENCE, Wire, shown
+from dmtwisted.lab.crash.wire import ANSWER_PATIENCE, TillConnection, shown
 
 REGISTERS = 4
 TILLS = 8
@@ -27,31 +27,31 @@ TILLS = 8
 
 
 class Till:
-    """One client; it has at most one sale in progress and repeats it until it is done.
+    """One client; it has at most one sale under way and never gives it up.
 
-    :param patience: seconds in which every sale must be answered.
+    :param patience: seconds in which every sale has to be answered.
     """
 
     def __init__(self, port: int, register: str, name: str, seed: int, patience: float) -> None:
         self.sold: list[Sold] = []
         self.repeats = self.found_again = 0
         self.slowest = 0.0
-        """The longest time from the first request of a sale to its answer, in seconds."""
+        """Seconds from the first time that a sale was sent to its answer, at the most."""
         self._port, self._register, self._name = port, register, name
         self._dice = random.Random(seed)
         self._n = 0
         self._patience = patience
-        self.wire: Callable[[int], Wire] = Wire
+        self.wire: Callable[[int], TillConnection] = TillConnection
         """Makes its connection."""
 
     def move_to(self, port: int) -> None:
-        """Sell on another service from now on."""
+        """Sell at another service from now on."""
         self._port = port
 
     def sell_until(self, stop: Event) -> None:
-        """Sell until ``stop`` is set and the last sale is answered.
+        """Sell; return when ``stop`` is set and the sale under way is answered.
 
-        :raises BenchFailed: when a sale is refused or never answered.
+        :raises BenchFailed: when a sale is refused or is never answered.
         """
         wire = self.wire(self._port)
         try:
@@ -61,7 +61,7 @@ class Till:
         finally:
             wire.close()
 
-    def _sell(self, wire: Wire, tag: str, kopecks: int) -> Sold:
+    def _sell(self, wire: TillConnection, tag: str, kopecks: int) -> Sold:
         amount = kopecks / 100
         row = {"code": "1", "name": "Хліб", "cnt": 1, "price": amount, "taxgrp": 1}
         receipt = {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
@@ -72,24 +72,24 @@ class Till:
         self.slowest = max(self.slowest, time.monotonic() - begun)
         if answer["res"] != 0 or answer["tag"] != tag:
             raise BenchFailed(f"{tag} was refused: {shown(answer)}")
-        # The sale was done before and its answer was lost: this answer comes from the journal.
+        # Answered before, and the answer was lost: this one comes out of the journal.
         self.found_again += answer["task_status"] == 2
         info = answer["info"]
         return Sold(self._register, tag, kopecks, info["docno"], info["doccode"])
 
-    def _pause(self, wire: Wire) -> None:
+    def _pause(self, wire: TillConnection) -> None:
         self.repeats += 1
         wire.move_to(self._port)
         time.sleep(self._dice.uniform(0.002, 0.02))
 
 
-# The records
+# The books
 
 
 def look_up(port: int, sold: Iterable[Sold]) -> Findings:
-    """Look up each tag; the stored answer must be the one that the till got."""
+    """Ask for each tag; its stored answer has to be the one that was given."""
     found = Findings()
-    wire = Wire(port)
+    wire = TillConnection(port)
     try:
         for sale in sold:
             request: dict[str, object] = {"ver": 6, "device": sale.register, "tag": sale.tag, "type": 0}
@@ -104,7 +104,7 @@ def look_up(port: int, sold: Iterable[Sold]) -> Findings:
 
 
 def look_up_all(port: int, sold: Sequence[Sold]) -> Findings:
-    """The same for many sales, registers in parallel."""
+    """The same for many sales, the registers side by side."""
     by_register: dict[str, list[Sold]] = {}
     for sale in sold:
         by_register.setdefault(sale.register, []).append(sale)
@@ -116,8 +116,8 @@ def look_up_all(port: int, sold: Sequence[Sold]) -> Findings:
 
 
 def read_ledger(port: int, dev_id: str) -> list[Entry]:
-    """What the simulated tax service accepted, in its order."""
-    wire = Wire(port)
+    """What the simulated tax service took, in its order."""
+    wire = TillConnection(port)
     try:
         return accepted(wire.ask("GET", f"/dm/api/v3/devices/{dev_id}/ledger")["entries"])
     finally:
@@ -125,10 +125,10 @@ def read_ledger(port: int, dev_id: str) -> list[Entry]:
 
 
 def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:
-    """The X report must have the count and the sum of the answered sales."""
+    """The X-report has to count and to add up the answered sales."""
     found = Findings()
     sums = [sale.sum for sale in sold]
-    wire = Wire(port)
+    wire = TillConnection(port)
     try:
         request = {"ver": 6, "device": register, "tag": "", "type": 1, "fiscal": {"task": 10}}
         answer = wire.execute(request, lambda: time.sleep(0.005))
@@ -148,11 +148,11 @@ def check_totals(port: int, register: str, sold: Iterable[Sold]) -> Findings:
     return found
 
 
-# The service with its tills
+# The desk
 
 
 class Desk:
-    """A service and its tills, with the comparison of all records."""
+    """A service and its tills, and books to hold against each other."""
 
     def __init__(self, service: Child, seed: int, patience: float = ANSWER_PATIENCE) -> None:
         self.found = Findings()
@@ -176,12 +176,12 @@ class Desk:
 
     @property
     def found_again(self) -> int:
-        """How many sales had happened when a repeat was answered."""
+        """How many sales had happened and were answered only to a repeat."""
         return sum(till.found_again for till in self._tills)
 
     @property
     def slowest(self) -> float:
-        """The longest time of a sale in seconds, with its repeats, since this was last read."""
+        """Seconds that a sale took at the most, repeats included; asking forgets them."""
         seconds = max(till.slowest for till in self._tills)
         for till in self._tills:
             till.slowest = 0.0
@@ -200,7 +200,7 @@ class Desk:
         self._service.stop()
 
     def play(self, after: float, strike: Callable[[], None]) -> None:
-        """One round: load, a fault and the recovery, and a check of the sales since then."""
+        """One round: load, a blow and what it takes to recover, and a look at what was sold meanwhile."""
         before = [len(till.sold) for till in self._tills]
         stop = Event()
         with ThreadPoolExecutor(TILLS) as threads:
@@ -220,7 +220,7 @@ class Desk:
         self.found.add(look_up_all(self._service.port, fresh))
 
     def compare(self) -> None:
-        """Compare all records; the tills pause meanwhile."""
+        """Hold all books against each other; the tills rest meanwhile."""
         journal, findings = self.read_journal()
         self.found.add(findings)
         for name, dev_id in self._registers.items():
@@ -230,9 +230,9 @@ class Desk:
             self.found.add(check_totals(self._service.port, name, sold))
 
     def look_up_everything(self) -> None:
-        """Look up every answered tag."""
+        """Ask for every tag that was ever answered."""
         self.found.add(look_up_all(self._service.port, self.sold))
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
-        """The finished documents by register, and what is wrong with the database."""
+        """The documents that are done, by register, and what is wrong with the database."""
         raise NotImplementedError("a desk says where its database is")

@@ -1,24 +1,24 @@
-"""Make the disk fail while tills sell, repair it, and compare the records with the tills' receipts.
+"""Break the disk under the service while tills sell, let it be well again, and count what the tills hold in hand.
 
 ``python -m tests.crash.disk_rounds --rounds 30 --seed 7`` runs the real service in training mode. Eight tills sell on
-four registers and repeat as correct tills do. In each round the disk of the database's writer fails in one way for
-some time:
+four registers and repeat as correct tills do. In each round the disk fails the writer of the database in one way for
+a while:
 
 =============  ===================================================================================================
-``kept``       `fsync` and `fdatasync` fail with EIO: it is unknown what is on the disk
+``kept``       `fsync` and `fdatasync` fail with EIO: nobody knows what the disk has
 ``kept-some``  every third of them does
 ``written``    `pwrite` fails with EIO
-``refused``    `pwrite` fails with ENOSPC, like a disk that is full or has a quota
+``refused``    `pwrite` fails with ENOSPC, as a disk that is full or has a quota
 ``slow``       `fsync` and `fdatasync` take 0.3 s each
-``killed``     `fsync` and `fdatasync` fail, and the writer is killed during that time
-``restarted``  the same, and the service is killed too and started again when the disk works
-``full``       the disk is really full: a small file system that another file fills and frees again
+``killed``     `fsync` and `fdatasync` fail, and the writer is killed while they do
+``restarted``  the same, and the service is killed with it and started again when the disk is well
+``full``       the disk is truly full: a small file system, filled up by another file and emptied again
 =============  ===================================================================================================
 
-``strace`` injects the faults, only into the calls of the writer. Meanwhile an earlier receipt is looked up, and
-every refusal must be one that a till repeats. Afterwards the service must sell again without a restart, and the
-records are compared as after kills (`tests.crash.kill_rounds`). It needs Linux, ``strace`` and the right to trace;
-``full`` needs the right to mount, and is skipped with a message without it.
+Faults are injected by ``strace``, into the calls of the writer alone. Meanwhile an earlier receipt is looked up, and
+every refusal has to be one that a till repeats. Afterwards the service has to sell again without a restart, and the
+books are compared as after kills (`tests.crash.kill_rounds`). It needs Linux, ``strace`` and the right to trace;
+``full`` needs the right to mount, and says so where it is missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from typing import Any
 
 from dmtwisted.lab.children import BenchFailed, Child, NotStarted, ended_by_signals, family, free_port, is_writer
 from dmtwisted.lab.crash.books import Entry, Findings, Sold, read_journal
-from dmtwisted.lab.crash.wire import BUSY, NOT_STORED, Wire, shown
+from dmtwisted.lab.crash.wire import BUSY, NOT_STORED, TillConnection, shown
 from tests.crash.desk import Desk
 
 SYNCS, WRITES = "fsync,fdatasync", "pwrite64"
@@ -57,21 +57,21 @@ FAULTS = {
     "killed": (SYNCS, "error=EIO"),
     "restarted": (SYNCS, "error=EIO"),
 }
-"""Calls and their faults, in the syntax of strace."""
+"""Calls and what becomes of them, as strace says it."""
 
 KINDS = (*FAULTS, "full")
 
 SIZE_MB = 96
-"""The size of the small file system."""
+"""Of the small file system."""
 
 WELL_AGAIN = 10.0
-"""The longest time until a sale succeeds when the disk works again, in seconds."""
+"""Seconds within which a sale has to succeed when the disk is well."""
 
 START_PATIENCE, SALE_PATIENCE = 90.0, 60.0
-"""The longest time of a start and of an answer, in seconds; a shared machine is slow."""
+"""Seconds to be ready, and to be answered; a shared machine takes its time."""
 
-ALLOWED = {0, BUSY, NOT_STORED}
-"""The results that a till may get; 1082 means "not stored" and is repeated."""
+MAY_BE_HEARD = {0, BUSY, NOT_STORED}
+"""What a till may hear; 1082 is "not stored", to be repeated."""
 
 
 @dataclass(frozen=True)
@@ -84,28 +84,28 @@ class Round:
 
 
 def plan(seed: int, rounds: int, kinds: Sequence[str] = KINDS) -> list[Round]:
-    """The same rounds for the same seed; all kinds in turn."""
+    """The same rounds for the same seed; each kind comes in its turn."""
     dice = random.Random(seed)
     return [Round(kinds[n % len(kinds)], dice.uniform(0.1, 0.4), dice.uniform(0.3, 1.2)) for n in range(rounds)]
 
 
-class CountingWire(Wire):
-    """A till's connection that counts the results it gets."""
+class CountingWire(TillConnection):
+    """A till's connection that counts what it hears."""
 
-    def __init__(self, results: Counter[int], port: int) -> None:
+    def __init__(self, heard: Counter[int], port: int) -> None:
         super().__init__(port)
-        self._results = results
+        self._heard = heard
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """The answer, counted."""
         answer = super().ask(method, path, body)
         if isinstance(answer, dict) and "res" in answer:
-            self._results[int(answer["res"])] += 1
+            self._heard[int(answer["res"])] += 1
         return answer
 
 
 class BadDisk(Desk):
-    """A service whose database is on its own disk, its tills, and the faults of the disk."""
+    """A service with its database on its own disk, its tills, and the faults of that disk."""
 
     def __init__(self, folder: Path, disk: Path, seed: int) -> None:
         port = free_port()
@@ -118,19 +118,19 @@ class BadDisk(Desk):
         child.start_patience = START_PATIENCE
         super().__init__(child, seed, SALE_PATIENCE)
         self._disk = disk
-        self.results: Counter[int] = Counter()
+        self.heard: Counter[int] = Counter()
         self.faults: Counter[str] = Counter()
         self.slowest_again = self.slowest_sale = 0.0
         self.looked_up = 0
         for till in self._tills:
-            till.wire = partial(CountingWire, self.results)
+            till.wire = partial(CountingWire, self.heard)
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
-        """The records in the file."""
+        """What the file says."""
         return read_journal(self._disk)
 
     def strike(self, turn: Round) -> None:
-        """Make the disk fail as the round says, check what still works, and repair it."""
+        """Break the disk as the round says, look at what is still served, and mend it."""
         service, writer = self._service.pid, self._writer()
         known = self.sold[-1:]
         if turn.kind == "full":
@@ -149,14 +149,14 @@ class BadDisk(Desk):
         self._sell_again()
         self.slowest_again = max(self.slowest_again, time.monotonic() - begun)
         if turn.kind not in ("killed", "restarted") and (self._service.pid, self._writer()) != (service, writer):
-            self.found.other.append(f"{turn.kind}: a process had to be started again")
+            self.found.other.append(f"{turn.kind}: somebody had to be started again")
         self.faults[turn.kind] += 1
 
     def _suffer(self, turn: Round, known: Sequence[Sold]) -> None:
         time.sleep(turn.lasts)
         if not known:
             return
-        wire = Wire(self._service.port)
+        wire = TillConnection(self._service.port)
         try:
             for _ in range(50):
                 answer = wire.ask(
@@ -169,11 +169,11 @@ class BadDisk(Desk):
             wire.close()
         if answer["res"] == 0:
             self.looked_up += 1
-        elif answer["res"] not in ALLOWED:
+        elif answer["res"] not in MAY_BE_HEARD:
             self.found.other.append(f"{turn.kind}: a look-up is answered {shown(answer)}")
 
     def _sell_again(self) -> None:
-        """Wait until the tills have sold again."""
+        """Wait until the tills have sold something more."""
         before, deadline = len(self.sold), time.monotonic() + WELL_AGAIN
         while len(self.sold) == before:
             if time.monotonic() > deadline:
@@ -181,11 +181,11 @@ class BadDisk(Desk):
                 return
             time.sleep(0.02)
 
-    def check_results(self) -> None:
-        """A till may get only success, busy and "not stored"."""
-        wrong = sorted(set(self.results) - ALLOWED)
+    def look_at_what_was_heard(self) -> None:
+        """Nobody may have heard anything but success, busy and "not stored"."""
+        wrong = sorted(set(self.heard) - MAY_BE_HEARD)
         if wrong:
-            self.found.other.append(f"tills got {wrong}")
+            self.found.other.append(f"tills heard {wrong}")
 
     @contextmanager
     def _filled(self) -> Iterator[None]:
@@ -210,7 +210,7 @@ class BadDisk(Desk):
 
 @contextmanager
 def injected(pid: int, calls: str, what: str) -> Iterator[None]:
-    """Make ``calls`` fail in all threads of the process ``pid``."""
+    """Let ``calls`` of the process ``pid``, of all its threads, fail."""
     command = ["strace", "-q", "-f", "-p", str(pid), "-o", "/dev/null", "-e", f"trace={calls}"]
     tracer = subprocess.Popen([*command, "-e", f"inject={calls}:{what}"], stderr=subprocess.PIPE)
     try:
@@ -221,7 +221,7 @@ def injected(pid: int, calls: str, what: str) -> Iterator[None]:
         try:
             tracer.wait(2)
         except subprocess.TimeoutExpired:
-            # strace waits for ever for a process that was killed under it.
+            # It waits for ever for a process that was killed under it.
             tracer.kill()
             tracer.wait()
 
@@ -245,7 +245,7 @@ def _kill(pid: int) -> None:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[bool]:
-    """Mount a small file system at ``folder``; return whether that worked."""
+    """A small file system at ``folder``; whether there is one."""
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m", "dmtwisted-disk", str(folder)]
     mounted = hasattr(os, "geteuid") and subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -257,7 +257,7 @@ def small_disk(folder: Path) -> Iterator[bool]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
+    """Play the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash.disk_rounds", description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
@@ -311,12 +311,12 @@ def _play(folder: Path, disk: Path, turns: Sequence[Round], seed: int) -> bool:
                 break
         desk.compare()
         desk.look_up_everything()
-        desk.check_results()
+        desk.look_at_what_was_heard()
     found = desk.found
     for sentence in [*found.lost, *found.doubled, *found.gaps, *found.other][:20]:
         print(sentence)
     print(f"disks broken: {', '.join(f'{kind} {count}' for kind, count in desk.faults.items())}")
-    print(f"tills got: {', '.join(f'{res} {count} times' for res, count in sorted(desk.results.items()))}")
+    print(f"tills heard: {', '.join(f'{res} {count} times' for res, count in sorted(desk.heard.items()))}")
     print(f"look-ups answered on a broken disk: {desk.looked_up} of {sum(desk.faults.values())}")
     print(f"selling again {desk.slowest_again:.2f} s after the disk was well; slowest sale {desk.slowest_sale:.1f} s")
     print(f"{len(desk.sold)} sales, {desk.found_again} of them had happened and were answered to a repeat")

@@ -1,11 +1,11 @@
-"""Kill the service with ``kill -9`` during batches, and compare the records of terminal and tax service.
+"""Kill the service with ``kill -9`` in the middle of batches, and count what terminal and tax service hold.
 
 ``python -m tests.crash.kill_batches --rounds 40 --seed 7`` runs the real service in training mode. A till sells by
-card in batch mode. The terminal or the tax service sometimes loses an answer, and at some moment of a sale, from its
-first millisecond to shortly after its end, the service is killed. It starts again, and the till repeats the same
-tag until the answer is a success, or says that nothing was paid. Then the ledgers are compared with the answers that
-the till got: a successful sale has one payment and one receipt, a refused one has neither, and no operation in the
-journal is unfinished. The same seed gives the same plan.
+card in batch mode; the terminal or the tax service loses an answer now and then, and at some moment of a sale, from
+its first millisecond to a little after its end, the service is killed. It starts again and the till repeats the same
+tag until it has an answer that says success, or that nothing was paid. Then the ledgers are compared with what the
+till was told: a sale that was answered has one payment and one receipt, one that was refused has neither, and nothing
+stands open in the journal. The same seed gives the same plan.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ FAULTS: tuple[tuple[str, str, str, str], ...] = (
     ("test", "sale", "lost_before", ""),
     ("test", "sale", "refuse", "1102"),
 )
-"""Faults beside the kill: device, operation, outcome, code; the first is no fault."""
+"""What goes wrong besides the kill: device, operation, what becomes of it, code; the first is nothing."""
 
 ANSWER_PATIENCE = 60.0
-"""The longest time of a sale until its final answer, in seconds, with the restart."""
+"""Seconds in which every sale has to come to its end, the restart included."""
 
 OPERATION = 0.15
-"""The time of the simulated customer, in seconds."""
+"""Seconds that the simulated customer takes."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """A fault, and the second of the sale at which the service is killed."""
+    """A fault, and the second of the sale at which the service dies."""
 
     fault: tuple[str, str, str, str]
     after: float
@@ -60,32 +60,32 @@ def plan(seed: int, rounds: int) -> list[Round]:
     return [Round(dice.choice(FAULTS), dice.uniform(0.001, 0.45)) for _ in range(rounds)]
 
 
-def compare(done: dict[int, bool], ledger: Sequence[dict[str, Any]], receipts: Sequence[dict[str, Any]]) -> list[str]:
-    """What is wrong, as sentences.
+def compare(told: dict[int, bool], ledger: Sequence[dict[str, Any]], receipts: Sequence[dict[str, Any]]) -> list[str]:
+    """What is wrong, in sentences.
 
-    :param done: whether the till's final answer was a success, by kopecks, which differ in each sale.
+    :param told: by the kopecks of each sale, which are its own, whether its till heard of success.
     :param ledger: what the terminal did.
-    :param receipts: what the tax service accepted.
+    :param receipts: what the tax service took.
     """
     accepted = [entry for entry in ledger if entry["status"] == "accepted"]
     back = Counter(entry["ref"] for entry in accepted if entry["kind"] == "cancel")
     held = Counter(entry["sum"] for entry in accepted if entry["kind"] == "payment" and not back[entry["number"]])
     sold = Counter(entry["sum"] for entry in receipts if (entry["kind"], entry["status"]) == ("sale", "accepted"))
     found = [f"the payment {number} was taken back {times} times" for number, times in back.items() if times > 1]
-    for kopecks, success in done.items():
+    for kopecks, success in told.items():
         ends = held[kopecks], sold[kopecks]
         if ends != ((1, 1) if success else (0, 0)):
-            outcome = "success" if success else "a refusal"
-            found.append(f"{kopecks}: {ends[0]} payments and {ends[1]} receipts, and the till got {outcome}")
-    found += [f"{kopecks}: no till sold this" for kopecks in {*held, *sold} - set(done)]
+            heard = "success" if success else "a refusal"
+            found.append(f"{kopecks}: {ends[0]} payments and {ends[1]} receipts, and the till heard of {heard}")
+    found += [f"{kopecks}: nobody sold this" for kopecks in {*held, *sold} - set(told)]
     return found
 
 
 class Kills:
-    """A service and a till; the service is killed in each sale."""
+    """A service, a till, and the kills."""
 
     def __init__(self, state: Path) -> None:
-        self.answered: dict[int, bool] = {}
+        self.told: dict[int, bool] = {}
         self.repeats = 0
         self._service = service(state, free_port())
         self._ids: dict[str, str] = {}
@@ -107,9 +107,9 @@ class Kills:
         self._service.stop()
 
     def play(self, n: int, turn: Round) -> None:
-        """One sale, one kill, and repeats until the final answer.
+        """One sale, one kill, and repeats until it has an end.
 
-        :raises BenchFailed: when there is none.
+        :raises BenchFailed: when it never has one.
         """
         device, on, then, code = turn.fault
         if device:
@@ -124,21 +124,21 @@ class Kills:
             answer = asked.result()
         self._service.start()
         deadline = time.monotonic() + ANSWER_PATIENCE
-        # An answer before the kill counts too; a repeat must not contradict it.
+        # An answer that came in time counts as well; the repeat must not say anything else.
         while answer is None or answer["res_action"] in (1, 2):
             if time.monotonic() > deadline:
                 raise BenchFailed(f"{kopecks} had no end in {ANSWER_PATIENCE:.0f} s: {answer}")
             self.repeats += 1
             answer = self._ask(body)
             time.sleep(0.05)
-        self.answered[kopecks] = answer["res"] == 0
+        self.told[kopecks] = answer["res"] == 0
 
     def judge(self) -> list[str]:
-        """What is wrong in the records."""
+        """What is wrong in the books."""
         pos, test = (self._json("GET", f"/dm/api/v3/devices/{self._ids[name]}/ledger") for name in ("pos", "test"))
-        found = compare(self.answered, pos["entries"], test["entries"])
+        found = compare(self.told, pos["entries"], test["entries"])
         unfinished = self._json("GET", "/dm/api/v3/operations?state=unfinished")["operations"]
-        return found + [f"{row['kind']} {row['key']} is unfinished" for row in unfinished]
+        return found + [f"{row['kind']} {row['key']} stands open" for row in unfinished]
 
     def _ask(self, body: dict[str, object]) -> dict[str, Any] | None:
         with suppress(OSError, http.client.HTTPException):
@@ -166,7 +166,7 @@ def _sale(tag: str, kopecks: int) -> dict[str, object]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the rounds; 0 when no payment and no receipt is lost, doubled or without the other."""
+    """Play the rounds; 0 when no payment and no receipt is lost, doubled or alone."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash.kill_batches", description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
@@ -180,8 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for n, turn in enumerate(plan(options.seed, options.rounds)):
                 kills.play(n, turn)
             found = kills.judge()
-            done = sum(kills.answered.values())
-            print(f"{len(kills.answered)} sales, {done} done, {kills.repeats} repeats")
+            done = sum(kills.told.values())
+            print(f"{len(kills.told)} sales, {done} done, {kills.repeats} repeats")
     except (NotStarted, BenchFailed, OSError, http.client.HTTPException) as error:
         found = [str(error)]
     for sentence in found[:20]:

@@ -1,10 +1,10 @@
-"""Kill the service with ``kill -9`` under `dmtwisted.client`, and compare the records of tax service and bank.
+"""Kill the service with ``kill -9`` under `dmtwisted.client`, and count what the tax service and the bank have.
 
 ``python -m tests.crash.kill_clients --rounds 100 --seed 7`` runs the real service in training mode. Four cashiers
-sell on two registers and one takes payments on the terminal, all by plain calls of the client, without any code for
-the kills. After a random time the service is killed and started again, many times. At the end each call must have
-returned an answer, each tag must be one receipt in the ledger of its register, each payment one in the ledger of the
-bank; and each call repeated with its key must return the same.
+sell on two registers, one takes payments on the terminal, all by the client's plain calls; they know nothing of what
+goes on. After a random time the service is killed and started again, and so on. In the end each call has to have
+brought an answer, each tag one receipt in the ledger of its register, each payment one in the ledger of the bank; and
+each call repeated with its key has to bring the same.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ REGISTERS = ("till-1", "till-2")
 CASHIERS = 4
 
 PATIENCE = 60.0
-"""The longest time of a call in seconds, with kills and restarts."""
+"""Seconds in which every call has to end, kills and restarts included."""
 
 
 @dataclass
 class Count:
-    """The requests and their answers."""
+    """What was asked for and answered."""
 
     sold: dict[str, tuple[str, str, Decimal]] = field(default_factory=dict)
     """By tag: register, fiscal number, sum."""
     paid: dict[str, tuple[str, Decimal]] = field(default_factory=dict)
     """By transaction_id: RRN, sum."""
     repeated: int = 0
-    """Answers about something that an earlier attempt had done."""
+    """Answers of something that an earlier try had done."""
     unclear: int = 0
-    """Calls that had to be repeated: the service was down for longer than the client retries."""
+    """Calls that had to be made again: the service was killed for longer than they went on."""
 
 
 class Shop:
-    """Cashiers that work until they are stopped."""
+    """Cashiers that continue until `stop` is set."""
 
     def __init__(self, clock: Any, port: int, seed: int) -> None:
         self._clock = clock
@@ -69,7 +69,7 @@ class Shop:
         return Client(self._url, "kill_clients", patience=PATIENCE, clock=self._clock)
 
     async def _clear(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The answer to a call; an unclear call is repeated with its key, as any program does."""
+        """The answer to a call that is made again with its key when it was not clear, as any program does."""
         while True:
             try:
                 return await ask()
@@ -88,7 +88,7 @@ class Shop:
             self.count.repeated += sold.repeated
 
     async def pay(self) -> None:
-        """The cashier at the terminal."""
+        """The one at the terminal."""
         client = self.client()
         while self.open:
             key = str(UUID(int=self._dice.getrandbits(128), version=4))
@@ -98,7 +98,7 @@ class Shop:
             self.count.repeated += paid.repeated
 
     async def check(self) -> list[str]:
-        """Repeat each call with its key; return the answers that differ."""
+        """Each call once more with its key: what is not the same now."""
         client, wrong = self.client(), []
         for tag, (register, number, _) in self.count.sold.items():
             found = await client.look_up(register, tag)
@@ -112,7 +112,7 @@ class Shop:
 
 
 async def rounds(reactor: Any, folder: Path, count: int, seed: int) -> tuple[Count, list[str]]:
-    """Kill the service ``count`` times; return what was done and what is wrong."""
+    """Kill the service ``count`` times; what was done, and what is wrong."""
     port = free_port()
     child = service(folder / "state", port)
     dice = random.Random(seed)
@@ -140,27 +140,27 @@ async def rounds(reactor: Any, folder: Path, count: int, seed: int) -> tuple[Cou
 
 
 def compare(child: Child, ids: dict[str, str], count: Count) -> list[str]:
-    """Compare the ledgers of tax service and bank with the answers of the cashiers."""
+    """Compare the ledgers of tax service and bank with the answers to the cashiers."""
     wrong = []
     for name, dev_id in ids.items():
         taken = ledger(child, dev_id, "sale")
-        answered = Counter(
+        told = Counter(
             (number, int(total * 100)) for register, number, total in count.sold.values() if register == name
         )
-        wrong += differences(name, taken, answered)
+        wrong += differences(name, taken, told)
     devices = json.loads(child.ask("GET", "/dm/api/v3/devices")[1])["devices"]
     [pos] = [device["dev_id"] for device in devices if device["device"] == "pos"]
     taken = ledger(child, pos, "payment")
-    answered = Counter((rrn, int(total * 100)) for rrn, total in count.paid.values())
-    return wrong + differences("pos", taken, answered)
+    told = Counter((rrn, int(total * 100)) for rrn, total in count.paid.values())
+    return wrong + differences("pos", taken, told)
 
 
-def differences(name: str, taken: Counter[tuple[str, int]], answered: Counter[tuple[str, int]]) -> list[str]:
-    """What a ledger and the answers do not both have exactly once."""
+def differences(name: str, taken: Counter[tuple[str, int]], told: Counter[tuple[str, int]]) -> list[str]:
+    """Entries of a ledger that differ from the answers, or that it has more than once."""
     return [
-        f"{name}: {one} is {taken[one]} times in the ledger and {answered[one]} times in answers"
-        for one in {*taken, *answered}
-        if (taken[one], answered[one]) != (1, 1)
+        f"{name}: {one} is {taken[one]} times in the ledger and was told {told[one]} times"
+        for one in {*taken, *told}
+        if (taken[one], told[one]) != (1, 1)
     ]
 
 
@@ -173,7 +173,7 @@ def ledger(child: Child, dev_id: str, kind: str) -> Counter[tuple[str, int]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the rounds and print the results; the exit status says whether all is right."""
+    """Play the rounds and tell how it went; the exit status says whether all is well."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=7)

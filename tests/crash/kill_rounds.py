@@ -1,19 +1,19 @@
-"""Kill the service with ``kill -9`` under load, again and again, and compare the records with the tills' receipts.
+"""Kill the service with ``kill -9`` under load, again and again, and count what the tills hold in hand.
 
 ``python -m tests.crash.kill_rounds --rounds 100 --seed 7`` runs the real service in training mode. Eight
-tills sell on four registers, two at each, so that they also get "busy". They work as correct
-tills do: each sale has its own tag, and a till without an answer repeats the same tag until it gets one.
-After a random time a process is killed:
+tills sell on four registers, two at each, so that they also get in each other's way. They do what correct
+tills do: each sale has a tag of its own, and whoever gets no answer repeats the same tag until there is one.
+After a random time somebody is killed:
 
-``service``  only the service; its writer must notice and end by itself
-``writer``   only the writer; the service must start another one
+``service``  the service alone; its writer has to notice and to end by itself
+``writer``   the writer alone; the service has to start another one
 ``both``     the service and the writer
-``again``    the service, and the new one too while it starts and queries unknown receipts
+``again``    the service, and its successor once more while it starts and asks after unknown receipts
 
-Then the records are compared: the tills' answers, the stored answers, the journal in the database, the
-ledger of the simulated tax service, the X report. No answered sale may be lost, no sale may be in the ledger
-twice, and the local numbers have no gap. The same seed gives the same plan; which requests are in progress
-at a kill depends on the machine. It needs ``/proc``, to find the writer.
+Then the books are compared: what the tills were told, the stored answers, the journal in the database, the
+ledger of the simulated tax service, the X-report. Nothing answered may be lost, no sale may be in the ledger
+twice, and the local numbers go on without a gap. The same seed gives the same plan; what exactly is under way
+when the blow falls is up to the machine. It needs ``/proc``, to find the writer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from dmtwisted.lab.crash.books import Entry, Findings, read_journal
 from tests.crash.desk import Desk
 
 WRITER_PATIENCE = 10.0
-"""The longest time in seconds until the writer of a killed service has ended, or a killed writer is replaced."""
+"""Seconds in which the writer of a killed service has to end, and a killed writer to have a successor."""
 
 VICTIMS = ("service", "writer", "both", "again")
 WEIGHTS = (50, 20, 15, 15)
@@ -58,7 +58,7 @@ WEIGHTS = (50, 20, 15, 15)
 
 @dataclass(frozen=True)
 class Round:
-    """Which process to kill after how many seconds of load; ``again`` is when the new one is killed."""
+    """Whom to kill after how many seconds of load; ``again`` is when the successor dies."""
 
     after: float
     victim: str
@@ -78,7 +78,7 @@ def plan(seed: int, rounds: int) -> list[Round]:
 
 
 class Kills(Desk):
-    """A service on a SQLite file and its tills; its processes are killed."""
+    """A service with a SQLite file, its tills and the kills."""
 
     def __init__(self, state: Path, seed: int) -> None:
         super().__init__(service(state, free_port()), seed)
@@ -87,11 +87,11 @@ class Kills(Desk):
         self._state = state
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
-        """The records in the file."""
+        """What the file says."""
         return read_journal(self._state)
 
     def strike(self, turn: Round) -> None:
-        """Kill the processes of the round, and wait until all work again."""
+        """Kill whom the round says, and see everything up again."""
         writer = self._writer()
         begun = time.monotonic()
         if turn.victim == "writer":
@@ -112,7 +112,7 @@ class Kills(Desk):
         self.kills[turn.victim] += 1
 
     def _writer(self, missing: int = 0) -> int:
-        """The writer of the service; ``missing`` when there is none and none is required."""
+        """The writer of the service; ``missing`` when there is none and that may be."""
         writers = [pid for pid in family(self._service.pid) if is_writer(pid)]
         if not writers and not missing:
             raise BenchFailed("the service has no writer process")
@@ -133,7 +133,7 @@ def _kill_if_there(pid: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
+    """Play the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.crash.kill_rounds", description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _play(folder: Path, rounds: int, seed: int) -> bool:
-    """Run the rounds in ``folder`` and print the findings; return whether there were none."""
+    """Play the rounds in ``folder`` and tell what is found; whether that is nothing."""
     print(f"{rounds} rounds with the seed {seed}", flush=True)
     state = folder / "state"
     state.mkdir()

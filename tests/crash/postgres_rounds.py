@@ -1,23 +1,23 @@
-"""Take the PostgreSQL server away from a selling service, again and again, and compare the tills' receipts.
+"""Take the PostgreSQL server away from under a selling service, again and again, and count what the tills hold.
 
-``python -m tests.crash.postgres_rounds --rounds 30 --seed 7`` runs the real service in training mode on its own
-server. Eight tills sell on four registers; a till without an answer repeats the same tag until it gets one. After a
+``python -m tests.crash.postgres_rounds --rounds 30 --seed 7`` runs the real service in training mode on a server of
+its own. Eight tills sell on four registers; whoever gets no answer repeats the same tag until there is one. After a
 random time something happens to the server:
 
-``fast``        it is restarted cleanly, which closes all connections
-``immediate``   it stops at once and must recover when it starts
+``fast``        it is restarted in order, throwing out whoever is connected
+``immediate``   it ends at once and has to recover when it starts
 ``kill``        ``kill -9`` for all its processes, then a start
-``sessions``    ``pg_terminate_backend`` ends every session of the service, several times in a row
-``tables full`` the disk of its tables is full for some time
-``log full``    the disk of its write-ahead log is full: it stops with a panic, and starts when there is space again
-``taken over``  the service itself is killed with ``kill -9``, and a second one on the same database takes over its
-                registers; only with ``--takeovers``, because it takes half a minute
+``sessions``    every session of the service is ended by ``pg_terminate_backend``, several times in a row
+``tables full`` the disk of its tables is full for a while, then there is room again
+``log full``    the disk of its write-ahead log is full: it ends in a panic, and starts when there is room again
+``taken over``  the service itself dies by ``kill -9``, and a second one on the same database goes on with its
+                registers; only when asked for by ``--takeovers``, for it takes half a minute
 
-The service is never restarted. Then the records are compared: the tills' answers, the stored answers, the journal
-in the database, the ledger of the simulated tax service, the X report; ``dmtwisted db check`` reads every row and
-seal. The server writes durably (``fsync=on``). The full disks are small file systems in memory, which only root may
-make; without them those two kinds are left out, with a message. It needs a PostgreSQL server's programs on this
-machine.
+The service is never restarted. Then the books are compared: what the tills were told, the stored answers, the journal
+in the database, the ledger of the simulated tax service, the X-report; ``dmtwisted db check`` reads every row and
+seal. The server writes durably (``fsync=on``). The
+full disks are small file systems in memory, which only root may make; without them those two are left out, and that
+is said. It needs a PostgreSQL server's programs on this machine.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ from tests.postgres_server import DURABLE, MISSING, Server
 
 DATABASE = "tills"
 TABLES, LOG = "400m", "64m"
-"""Sizes of the small disks: the tables have space for the sales of all rounds."""
+"""Sizes of the small disks: the tables have room for what all rounds sell."""
 
 OUTAGES = ("fast", "immediate", "kill", "sessions")
 FULL_DISKS = ("tables full", "log full")
 TAKEN_OVER = "taken over"
 
 TAKEOVER_PATIENCE = 90.0
-"""The longest time in seconds until a second service sells on a killed one's registers; its pause alone is 30."""
+"""Seconds in which a second service has to sell on the registers of a dead one; its pause alone is 30."""
 
 PIECE = bytes(1 << 16)
 
 
 @dataclass(frozen=True)
 class Round:
-    """What happens after how many seconds of load, and for how many seconds."""
+    """What happens after how many seconds of load, and for how many seconds it lasts."""
 
     after: float
     kind: str
@@ -78,17 +78,17 @@ class Round:
 
 
 def plan(seed: int, rounds: int, kinds: Sequence[str]) -> list[Round]:
-    """The same rounds for the same seed; all kinds in turn."""
+    """The same rounds for the same seed; each kind in its turn."""
     dice = random.Random(seed)
     return [Round(dice.uniform(0.2, 0.8), kinds[n % len(kinds)], dice.uniform(0.0, 1.5)) for n in range(rounds)]
 
 
 @dataclass
 class Tally:
-    """The results of the rounds of one kind.
+    """What the rounds of one kind came to.
 
-    ``away`` is the longest time in which the server did not accept a sale, ``slowest`` the longest time of a sale,
-    both in seconds.
+    ``away`` is the longest time that the server did not take what it should, ``slowest`` the longest that a sale
+    took, both in seconds.
     """
 
     rounds: int = 0
@@ -104,7 +104,7 @@ class Tally:
 
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path | None]:
-    """Mount a small file system at ``folder``; `None` where that is not allowed."""
+    """A small file system at ``folder``; `None` where we may make none."""
     folder.mkdir()
     mounting = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     try:
@@ -119,7 +119,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path | None]:
 
 
 def fill(folder: Path) -> Path:
-    """A file that takes all free space."""
+    """A file that takes all the room there is."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -131,7 +131,7 @@ def fill(folder: Path) -> Path:
     return ballast
 
 
-# The service with its tills
+# The desk
 
 
 def config_of(server: Server, state: Path, port: int) -> list[str]:
@@ -151,7 +151,7 @@ def service_on(server: Server, state: Path) -> Child:
 
 
 class Once(Event):
-    """Is set after the second look."""
+    """Set at the second look."""
 
     def is_set(self) -> bool:
         """Whether it was looked at before."""
@@ -161,9 +161,9 @@ class Once(Event):
 
 
 class Outages(Desk):
-    """A service on a PostgreSQL server and its tills; the server is stopped and damaged.
+    """A service on a PostgreSQL server, its tills, and whoever takes the server away.
 
-    :param tables: the disk of the tables, if they have their own; ``log`` is the disk of the write-ahead log.
+    :param tables: the disk of the tables, if it has one of its own; ``log`` is that of the write-ahead log.
     """
 
     def __init__(self, server: Server, folder: Path, seed: int, tables: Path | None, log: Path | None) -> None:
@@ -173,25 +173,25 @@ class Outages(Desk):
         super().__init__(service_on(server, state), seed, TAKEOVER_PATIENCE)
         self._state = state
         self.refused = 0
-        """How often the server itself reported a full disk."""
+        """How often the server itself was seen to have no room."""
         self.panics = 0
         self.away = 0.0
-        """How long the last fault took until the server worked again, in seconds."""
+        """Seconds that the last blow took, until the server was up again."""
 
     def __enter__(self) -> Self:
         super().__enter__()
-        # An idle register with one receipt that must be found at all times.
+        # A register at rest, with one receipt that has to be found at all times.
         make_register(self._service, "quiet")
         self._quiet = Till(self._service.port, "quiet", "quiet", 0, TAKEOVER_PATIENCE)
         self._quiet.sell_until(Once())
         return self
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
-        """The records in the database."""
+        """What the database says."""
         return judge_journal(lambda statement: self._server.run(statement, DATABASE))
 
     def strike(self, turn: Round) -> None:
-        """Do what the round says, and wait until the server works again."""
+        """Do what the round says, and see the server up again."""
         blows: dict[str, Callable[[float], None]] = {
             "fast": partial(self._restart, self._server.stop),
             "immediate": partial(self._restart, self._server.quit),
@@ -206,7 +206,7 @@ class Outages(Desk):
         self.away = time.monotonic() - begun
 
     def check_database(self) -> None:
-        """``dmtwisted db check`` reads every row and every seal."""
+        """Let ``dmtwisted db check`` read every row and every seal."""
         command = [sys.executable, "-m", "dmtwisted.commands.main", "db", "check"]
         file = self._state.parent / f"{self._state.name}.toml"
         checked = subprocess.run(
@@ -231,12 +231,12 @@ class Outages(Desk):
         assert self._tables is not None
         ballast = fill(self._tables)
         try:
-            # First the free space within the tables' own files is used up.
+            # What was free within the tables' own files goes first.
             deadline = time.monotonic() + 5
             while not self._is_full() and time.monotonic() < deadline:
                 time.sleep(0.05)
             self.refused += self._is_full()
-            # Reading needs no space.
+            # Who only reads needs no room.
             self.found.add(look_up(self._service.port, self._quiet.sold))
             time.sleep(lasts)
         finally:
@@ -253,7 +253,7 @@ class Outages(Desk):
 
     def _fill_log(self, lasts: float) -> None:
         assert self._log is not None
-        # As with a replica that is down: no part of the log is reused meanwhile.
+        # As for a copy of the server that is away: nothing of the log is used again meanwhile.
         self._server.run("SELECT pg_create_physical_replication_slot('copy', true)")
         ballast = fill(self._log)
         try:
@@ -266,7 +266,7 @@ class Outages(Desk):
             ballast.unlink()
         deadline = time.monotonic() + 10
         while not self._answers():
-            # It first tries to recover by itself, and stops when it cannot.
+            # It tries to recover by itself first, and ends when it cannot.
             if not self._server.running:
                 self._server.start()
             elif time.monotonic() > deadline:
@@ -282,10 +282,10 @@ class Outages(Desk):
         return True
 
     def _take_over(self) -> None:
-        """Kill the service; a second one, which was waiting, gets its tills and registers from now on."""
+        """Kill the service; a second one, which has been standing by, has its tills and registers from now on."""
         state = self._folder / f"state-{time.monotonic_ns()}"
         state.mkdir()
-        # There is one simulated tax service for both services.
+        # The simulated tax service is one, whoever sends documents to it.
         (state / "training").symlink_to(self._state / "training")
         other = service_on(self._server, state)
         other.start()
@@ -296,7 +296,7 @@ class Outages(Desk):
         self._until_sold()
 
     def _until_sold(self) -> None:
-        """Wait until a till has sold on the second service."""
+        """Wait until a till has sold at the second service."""
         before, deadline = len(self.sold), time.monotonic() + TAKEOVER_PATIENCE
         while len(self.sold) < before + 2 * TILLS and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -306,7 +306,7 @@ class Outages(Desk):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
+    """Play the rounds; 0 when nothing is lost, doubled, missing or otherwise wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.crash.postgres_rounds",
         description=__doc__,
@@ -357,7 +357,7 @@ def _play(folder: Path, options: argparse.Namespace) -> bool:
 
 
 def _rounds(desk: Outages, turns: Sequence[Round]) -> bool:
-    """Run the rounds and print the findings; return whether there were none."""
+    """Play the rounds and tell what is found; whether that is nothing."""
     tallies: dict[str, Tally] = {}
     with desk:
         for n, turn in enumerate(turns, 1):
@@ -388,7 +388,7 @@ def _rounds(desk: Outages, turns: Sequence[Round]) -> bool:
 
 
 def table(tallies: dict[str, Tally]) -> str:
-    """The results as a table for the documentation."""
+    """The tallies as a table of a documentation page."""
     head = "| what happened | rounds | sales | repeats | answered from the journal | longest outage | slowest sale |"
     lines = [head, "|" + "---|" * 7]
     lines += [

@@ -1,10 +1,10 @@
-"""The same durable sale, written simply with other frameworks: the service's benchmark is compared with it.
+"""The same durable sale, written plainly by other means: what the service is measured against.
 
 An integrator's own developer would write this in a day or two: FastAPI with uvicorn, or aiohttp with uvloop, one
-SQLite file with ``synchronous=FULL``, a lock for each register, the intent committed before the document is sent and
-the outcome before the caller gets the answer. The path, the request, the rules of a sale and the members of the
-answer are the same; none of our code is used, so that our optimisations make the peers neither faster nor slower.
+SQLite file with ``synchronous=FULL``, a lock for each register, the intent committed before the document leaves and
+the outcome before the caller hears of it. Same path, same request, same rules for what the sale holds, same members
+in the answer; nothing of our own code, so that nothing of what we tuned makes the peers faster, or slower.
 
-Some work of the service is left out in their favour: discounts, rounding, offline, other tasks, seals, a tax service
-with a ledger, lists, metrics, queries for outcomes after a crash.
+What these do not do costs the service time and is left out in their favour: discounts, rounding, offline, other
+tasks, seals, a far end with a ledger, lists, figures for watching, outcomes that are asked for after a crash.
 """

@@ -38,7 +38,7 @@ def _fastapi(books: Books, desk: Desk, port: int) -> None:
 
     from tests.peers.with_fastapi import app_of
 
-    # If httptools and uvloop are installed, uvicorn uses both by itself; we write the lines of the log.
+    # With httptools and uvloop beside it uvicorn takes both by itself; the lines of the log are ours.
     uvicorn.run(app_of(books, desk), host="127.0.0.1", port=port, log_level="warning", access_log=False)
 
 

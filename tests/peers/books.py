@@ -1,4 +1,4 @@
-"""The peers' database: one SQLite file; the intent and the outcome of a task are committed one after the other."""
+"""What the peers keep: one SQLite file, the intent and the outcome of a task committed one after the other."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Books:
         self._lock = threading.Lock()
 
     def committed(self, *works: Callable[[sqlite3.Connection], Any]) -> list[Any]:
-        """The results of ``works``, when all of them are on the disk."""
+        """What ``works`` return, when all of them are on the disk."""
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -75,12 +75,12 @@ class Books:
         return register
 
     def close(self) -> None:
-        """Close the file."""
+        """Let go of the file."""
         self._db.close()
 
 
 class SharedBooks(Books):
-    """The same, with a thread that commits all waiting work at once: the first improvement for a slow disk."""
+    """The same, where a thread commits all that waits at once: the first thing to do when the disk is too slow."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -89,7 +89,7 @@ class SharedBooks(Books):
         self._thread.start()
 
     def later(self, work: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
-        """The result of ``work``, when it is on the disk."""
+        """What ``work`` returns, when it is on the disk."""
         due: Future[Any] = Future()
         self._waiting.put((work, due))
         return due
@@ -114,7 +114,7 @@ class SharedBooks(Books):
                     due.set_result(value)
 
     def close(self) -> None:
-        """Commit the waiting work and close the file."""
+        """Commit what waits and let go of the file."""
         self._waiting.put(None)
         self._thread.join()
         super().close()
@@ -122,17 +122,17 @@ class SharedBooks(Books):
 
 @dataclass
 class Operation:
-    """A task in progress."""
+    """A task on its way."""
 
     n: int
     task: Task
     document: dict[str, Any]
     known: str | None
-    """The stored answer of its tag."""
+    """The answer that its tag has already."""
 
 
 class Desk:
-    """The steps of a task; the server holds the register's lock and commits."""
+    """The steps of a task; whoever serves it holds the register's lock and sees to the commits."""
 
     def __init__(self, books: Books, clock: Callable[[], float] = time) -> None:
         self._clock = clock
@@ -140,7 +140,7 @@ class Desk:
         self._books = books
 
     def register(self, name: str) -> None:
-        """Make the register ``name`` if there is none."""
+        """Make the register ``name`` when there is none."""
         if name not in self._registers:
             self._registers[name] = self._books.add(name)
 
@@ -149,9 +149,9 @@ class Desk:
         return list(self._registers)
 
     def intent(self, task: Task) -> Callable[[sqlite3.Connection], Operation]:
-        """The work that stores the document before it is sent.
+        """What stores the document before it leaves.
 
-        :raises Refused: when there is no such register, or the task is not allowed.
+        :raises Refused: when there is no such register, or the task may not be done.
         """
         register = self._registers.get(task.device)
         if register is None:
@@ -178,15 +178,15 @@ class Desk:
         return store
 
     def submit(self, operation: Operation) -> str:
-        """The number that the tax service gives the document."""
+        """The fiscal number of the document."""
         return f"TEST_{operation.document['fisid']}{operation.document['number']:08d}"
 
     def outcome(self, operation: Operation, fiscal_number: str) -> Callable[[sqlite3.Connection], str]:
-        """The work that stores the answer and the register before the caller gets the answer."""
+        """What stores the answer and the register before the caller hears of it."""
         name = operation.task.device
         after = taken(self._registers[name], operation.document)
-        members = answer_of(operation.task, operation.document, fiscal_number, after)
-        answer = json.dumps(members, ensure_ascii=False, separators=(",", ":"))
+        told = answer_of(operation.task, operation.document, fiscal_number, after)
+        answer = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
         state = json.dumps(vars(after))
 
         def store(db: sqlite3.Connection) -> str:
@@ -200,8 +200,8 @@ class Desk:
 
         return store
 
-    def log(self, task: Task | None, res: int, begun: float) -> None:
-        """Log one line for a task, as the service does."""
+    def told(self, task: Task | None, res: int, begun: float) -> None:
+        """One line of log for a task, as the service writes it."""
         if task is not None:
             took = (self._clock() - begun) * 1000
             log.info("%s %d/%d tag=%s res=%d %.1f ms", task.device, task.type, task.fiscal.task, task.tag, res, took)
@@ -212,5 +212,5 @@ class Desk:
 
 
 def repeated(answer: str) -> str:
-    """The stored answer, marked as repeated."""
+    """The answer that was given before, as one that is repeated."""
     return answer.replace('"task_status":1', '"task_status":2', 1)

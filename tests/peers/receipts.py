@@ -1,4 +1,4 @@
-"""The sale itself: the request, the sums, the answer. Plain Python on ``decimal``."""
+"""The sale itself: request, calculation and answer, in plain Python with ``decimal``."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ HEADER = {
 
 
 class Refused(Exception):
-    """A refused task, with the code of the reason."""
+    """A task that is not done, with the code of why."""
 
     def __init__(self, res: int, text: str) -> None:
         super().__init__(text)
         self.res, self.text = res, text
 
 
-# The request
+# What is asked
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Pay:
 
 @dataclass
 class ReceiptRequest:
-    """The goods and the payments."""
+    """What is sold and how it is paid."""
 
     sum: Decimal
     rows: list[Row]
@@ -73,7 +73,7 @@ class ReceiptRequest:
 
 @dataclass
 class Fiscal:
-    """What a register does."""
+    """What a register is to do."""
 
     task: int
     cashier: str = ""
@@ -93,9 +93,9 @@ class Task:
 
 
 def task_of(body: dict[str, Any]) -> Task:
-    """The request in a body read with ``parse_float=Decimal``; a framework that checks types needs no such code.
+    """A body that was read with ``parse_float=Decimal``; a framework that checks types does without this.
 
-    :raises Refused: 2000 when a member is missing or has another type.
+    :raises Refused: 2000 when something is missing or of another kind.
     """
     try:
         asked = dict(body["fiscal"])
@@ -121,7 +121,7 @@ def task_of(body: dict[str, Any]) -> Task:
         raise Refused(2000, f"the request cannot be read: {error!r}") from error
 
 
-# The sums
+# What it comes to
 
 
 def kopecks(amount: Decimal) -> int:
@@ -146,9 +146,9 @@ def receipt_of(asked: ReceiptRequest) -> dict[str, Any]:
 def _good(row: Row) -> dict[str, Any]:
     if not row.name.strip():
         raise Refused(1103, "an item without a name")
-    product = kopecks(row.price * row.cnt)
-    cost = product if not row.cost else kopecks(row.cost)
-    if not product or abs(product - cost) > 100:
+    reckoned = kopecks(row.price * row.cnt)
+    cost = reckoned if not row.cost else kopecks(row.cost)
+    if not reckoned or abs(reckoned - cost) > 100:
         raise Refused(1107, "price times quantity is not the amount of the item")
     if row.taxgrp not in TAX_GROUPS:
         raise Refused(1087, f"no tax group {row.taxgrp}")
@@ -163,7 +163,7 @@ def _good(row: Row) -> dict[str, Any]:
 
 
 def _pays(asked: list[Pay], total: int) -> list[dict[str, Any]]:
-    """The payments without the change, which is taken from the cash."""
+    """The payments without the change, which comes out of the cash."""
     pays = []
     for pay in asked:
         if pay.type not in PAY_TYPES:
@@ -193,7 +193,7 @@ def _taxes(goods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return taxes
 
 
-# The state of a register
+# What a register remembers
 
 
 @dataclass
@@ -234,9 +234,9 @@ def taken(register: Register, document: dict[str, Any]) -> Register:
 
 
 def document_of(task: Task, register: Register, at: float) -> dict[str, Any]:
-    """The document for ``task``, with the register's next number.
+    """The document that ``task`` makes, with the register's next number.
 
-    :raises Refused: when the shift has the wrong state, or the receipt breaks a rule.
+    :raises Refused: when the shift is not as it must be, or the receipt breaks a rule.
     """
     if task.fiscal.task not in (OPEN, SALE):
         raise Refused(307, f"no task {task.fiscal.task} here")
@@ -261,11 +261,11 @@ def document_of(task: Task, register: Register, at: float) -> dict[str, Any]:
     }
 
 
-# The answers
+# What the caller is told
 
 
 def answer_of(task: Task, document: dict[str, Any], fiscal_number: str, after: Register) -> dict[str, Any]:
-    """The answer to a successful task."""
+    """The answer to a task that was done."""
     moment = datetime.fromtimestamp(document["at"], KYIV)
     return {
         "ver": 6,
@@ -407,7 +407,7 @@ def _print_tax(tax: dict[str, Any]) -> dict[str, Any]:
 
 
 def refusal_of(task: Task | None, refused: Refused) -> dict[str, Any]:
-    """The answer to a refused task."""
+    """The answer to a task that was not done."""
     return {
         "ver": 6,
         "resp_ver": 4,

@@ -1,4 +1,4 @@
-"""The sale with aiohttp: everything on the event loop but the database, which has its own thread."""
+"""The sale with aiohttp: everything in the loop but the database, which has a thread of its own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def app_of(books: Books, desk: Desk) -> web.Application:
         except Refused as refused:
             res = refused.res
             text = json.dumps(refusal_of(task, refused), ensure_ascii=False)
-        desk.log(task, res, begun)
+        desk.told(task, res, begun)
         return web.Response(text=text, content_type=JSON)
 
     async def ready(request: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""The sale with FastAPI: types check the body, each request runs in a thread of the pool."""
+"""The sale with FastAPI: the body checked by its types, each request in a thread of the pool."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def app_of(books: Books, desk: Desk) -> FastAPI:
         except Refused as refused:
             res = refused.res
             text = json.dumps(refusal_of(task, refused), ensure_ascii=False)
-        desk.log(task, res, begun)
+        desk.told(task, res, begun)
         return Response(text, media_type=JSON)
 
     def malformed(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The roof: one plugin by which twistd builds and runs the whole stack."""
+"""The composition root: the plugin by which twistd builds and runs the whole stack."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ class WholeStack:
     options = LaunchOptions
 
     def makeService(self, options: LaunchOptions) -> IService:
-        """Wire the parts together, from the store up to the listening port.
+        """Connect the parts, from the store up to the listening port.
 
-        What can be known now is checked now: a port that is taken or a folder that cannot be written ends the
-        start with one line and status 1. With ``--uid`` everything but the port is done as that user already, so
-        that each file is the user's and what they may not do is known now; the port may be one that only root gets.
+        A port in use or a folder that cannot be written ends the start with one line and status 1. With ``--uid``
+        everything but the port is done as that user, so that the files belong to that user and missing rights are
+        noticed now; only root may open some ports.
         """
         from twisted.internet import reactor
 
         from dmtwisted.clock import steady_timers
-        from dmtwisted.commands.launch import acting_as, finish_restore, give_state, prepare_state
+        from dmtwisted.commands.launch import acting_as, finish_restore, give_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
+        from dmtwisted.state_folder import prepare_state
         from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
 

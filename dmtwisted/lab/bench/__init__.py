@@ -1,1 +1,1 @@
-"""Benchmarks: what a sale costs, as ratios within one run."""
+"""Benchmarks: the cost of a sale, as ratios within one run."""

@@ -1,15 +1,23 @@
-"""Ratios with their spread, and tables, as every part of ``dmtwisted bench`` tells them."""
+"""Ratios with their spread, and tables, in which every part of ``dmtwisted bench`` reports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
+from typing import Any
+
+from dmtwisted.lab.children import filesystem
+from dmtwisted.lab.load import Load
+
+Figures = tuple[object, str]
+"""The result of a part: for JSON, and as text."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A ratio: the median of its rounds, and how far they lie apart."""
+    """A ratio: the median of its rounds, the lowest and the highest."""
 
     median: float
     low: float
@@ -17,16 +25,29 @@ class Share:
 
 
 def share(ratios: Sequence[float]) -> Share:
-    """The share that the ``ratios`` of several rounds come to."""
+    """The share over the ``ratios`` of several rounds."""
     return Share(median(ratios), min(ratios), max(ratios))
 
 
+def medians(loads: Sequence[Load]) -> tuple[float, float, float]:
+    """The median rate, p50 and p99 of several loads."""
+    rates, p50s, p99s = zip(*((load.rate, load.p50_ms, load.p99_ms) for load in loads), strict=True)
+    return median(rates), median(p50s), median(p99s)
+
+
 def spread(share: Share) -> str:
-    """The ratio as people read it: ``0.56 (0.49..0.75)``."""
+    """The ratio as text: ``0.56 (0.49..0.75)``."""
     return f"{share.median:.2f} ({share.low:.2f}..{share.high:.2f})"
 
 
 def columns(lines: Sequence[Sequence[str]]) -> str:
-    """``lines`` of cells under each other, flush right."""
+    """``lines`` of cells as right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def with_disk(folder: Path, rows: Sequence[Any], text: str, database: str = "") -> Figures:
+    """The rows of a table and its text, with the file system that was measured unless the database is a server's."""
+    disk = filesystem(folder)
+    words = text if database else f"{text}\n\nThe database was on {disk}."
+    return {"filesystem": disk, "rows": [asdict(row) for row in rows]}, words

@@ -1,9 +1,9 @@
 """Whether years of receipts make the service slow: ``dmtwisted bench history``.
 
-Two services of the same build, one with a short history and one with a long one, are asked the same in turn; the
-figures that count are the ratios. The history is made of a real receipt and a real Z-report, kept by the store's own
-statements under tags, numbers and times of their own, with its seals. Half of it is older than receipts are kept: the
-service with the long one then removes it while it sells.
+Two services of the same build, with a short history and a long one, get the same requests in turn; the ratios count.
+The history consists of a real receipt and a real Z-report, stored by the store's own statements with different tags,
+numbers and times, and with seals. Half of it is too old to be kept: the service with the long history removes it
+while it sells.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from dmtwisted.lab.bench.bench import load_on
+from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.bench.loads import load_on, report_progress
 from dmtwisted.lab.children import (
     HOST,
     START_PATIENCE,
@@ -38,31 +39,31 @@ from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
 
 SHORT = 1000
-"""Receipts of the service that the other one is compared with."""
+"""Receipts of the short history."""
 
 REGISTERS = 10
-"""Among how many registers a history is divided."""
+"""Number of registers of a history."""
 
 DAYS = 2 * Settings().packdays
-"""How far it goes back: half of it is older than receipts are kept."""
+"""Its days: half of it is too old to be kept."""
 
 DAY = 86_400_000
 PORTION = 2000
-"""Receipts in one transaction."""
+"""Receipts per transaction."""
 
 SELLING = 4
-"""Tills that sell while the history is removed."""
+"""Tills that sell during the removal."""
 
 LOOK_UPS, ROUNDS = 300, 5
-"""Look-ups in each round, and how many rounds there are."""
+"""Look-ups per round, and number of rounds."""
 
 REMOVING_PATIENCE = 1800.0
-"""Seconds in which half of the history has to be gone."""
+"""Seconds within which half of the history has to be removed."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was seen; times in milliseconds unless they say otherwise. Pairs are of the short and the long history."""
+    """The figures; times in milliseconds unless named otherwise. Pairs are of the short and the long history."""
 
     receipts: int
     fill_s: float
@@ -135,11 +136,11 @@ LISTS = (
     "/dm/api/v3/operations?page_size=50&state=unfinished",
     "/dm/api/v3/jobs?page_size=50",
 )
-"""What people look at."""
+"""Lists that people open."""
 
 
 def tag_of(register: int, number: int) -> str:
-    """The tag of a receipt of the history: as long as those of tills, and in no order."""
+    """The tag of a receipt of the history: as long as those of tills, in random order."""
     return f"{random.Random(register << 32 | number).getrandbits(128):032x}"
 
 
@@ -147,7 +148,7 @@ def tag_of(register: int, number: int) -> str:
 
 
 def fill(state: Path, receipts: int) -> None:
-    """A database of ``receipts`` on `REGISTERS` registers, a shift each day."""
+    """Make a database with ``receipts`` on `REGISTERS` registers, with a shift each day."""
     child = service(state, free_port())
     with child:
         make_register(child, "history-0")
@@ -167,9 +168,9 @@ def fill(state: Path, receipts: int) -> None:
 
 
 class History:
-    """Receipts after each other up to ``now``, a Z-report behind those of each day.
+    """Receipts in order up to ``now``, with a Z-report after those of each day.
 
-    :param db: a store in which a register ``history-0`` has opened a shift, sold once and closed it again.
+    :param db: a store in which a register ``history-0`` has opened a shift, sold once and closed the shift.
     """
 
     def __init__(self, db: Any, receipts: int, now: int) -> None:
@@ -196,7 +197,7 @@ class History:
         self._days = [0] * REGISTERS
 
     def keep(self, n: int) -> None:
-        """The receipt ``n`` of all."""
+        """Store the receipt ``n``."""
         register = n % REGISTERS
         at = self._begin + n * DAYS * DAY // self._receipts
         day = n * DAYS // self._receipts
@@ -208,7 +209,7 @@ class History:
         self._operation("sale", register, at, tag_of(register, n))
 
     def end(self) -> None:
-        """Close every shift, and let the registers go on from there."""
+        """Close every shift, and update the state of the registers."""
         for register, device_n in enumerate(self._devices):
             self._operation("z", register, self._begin + DAYS * DAY - 1, "")
             state = totals.decode(self._stored)
@@ -280,11 +281,11 @@ def _times(children: list[Child], path: str) -> list[float]:
 
 
 def _removing(child: Child) -> tuple[int, float, float]:
-    """Have what is old removed while tills sell: how much, in how many seconds, and the sales' p99 meanwhile."""
+    """Remove what is too old while tills sell: how much, in how many seconds, and the sales' p99 meanwhile."""
     before, begun = _total(child), time.monotonic()
     status, answer = child.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
     if status != 200:
-        raise BenchFailed(f"the look could not be begun: {status} {answer[:300]!r}")
+        raise BenchFailed(f"the removal could not be started: {status} {answer[:300]!r}")
     loads: list[Load] = []
     left = before
     while time.monotonic() - begun < REMOVING_PATIENCE:
@@ -294,10 +295,10 @@ def _removing(child: Child) -> tuple[int, float, float]:
             break
         left = now
     else:
-        raise BenchFailed("the removal does not come to its end")
+        raise BenchFailed("the removal does not end")
     if left == before:
         raise BenchFailed("nothing was removed")
-    # The last one had nothing beside it.
+    # During the last one nothing was removed.
     beside = loads[:-1] or loads
     return before - left, time.monotonic() - begun - 20.0, median(load.p99_ms for load in beside)
 
@@ -310,19 +311,20 @@ def _total(child: Child) -> int:
 
 
 def words(report: Report) -> str:
-    """The report as people read it."""
+    """The report as text."""
     starts, look_ups, sales = report.start_s, report.look_up_p50, report.sale_p99
     lines = [
         f"{report.receipts} receipts against {SHORT}: {report.size_mb:.0f} MB, filled in {report.fill_s:.0f} s",
         f"start until ready, s: {starts[1]:.2f} against {starts[0]:.2f}",
         f"look-up by tag, p50 ms: {look_ups[1]:.2f} against {look_ups[0]:.2f}, ratio {report.look_up_ratio:.2f}",
         *(f"{path}, ms: {times[1]:.1f} against {times[0]:.1f}" for path, times in report.lists.items()),
-        f"{report.removed} operations removed in {report.removing_s:.0f} s beside {SELLING} tills that sell",
+        f"{report.removed} operations removed in {report.removing_s:.0f} s while {SELLING} tills sell",
         f"a sale's p99 ms: {sales[1]:.1f} with that, {sales[0]:.1f} without, ratio {report.sale_ratio:.2f}",
     ]
     return "\n".join(lines)
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs."""
-    return asdict(report)
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench history``."""
+    report = measure(folder, chosen["receipts"], report_progress)
+    return asdict(report), words(report)

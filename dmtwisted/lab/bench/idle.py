@@ -1,20 +1,19 @@
-"""What the service takes while nobody sells, and how soon it is ready: ``dmtwisted bench idle`` and ``start``.
+"""Memory and processor time at rest, and the time of a start: ``dmtwisted bench idle`` and ``start``.
 
-Memory is the proportional share (PSS) of each process, as ``/proc`` tells it: what is shared with others counts in
-part, so that the sum of all processes is what the machine gave. Ready is what ``/health/ready`` says; a start counts
-from creating the process.
+Memory is the proportional share (PSS) of each process from ``/proc``: shared memory counts in part, so the sum is the
+memory of all processes. A start lasts from creating the process until ``/health/ready`` answers 200.
 """
 
 from __future__ import annotations
 
 import http.client
-import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.children import (
     BenchFailed,
     Child,
@@ -30,7 +29,7 @@ from dmtwisted.lab.children import (
 from dmtwisted.lab.load import percentile, sale_body
 
 KINDS = (("register", "training"), ("terminal", "training"), ("printer", "training"))
-"""Of the devices every second is a register; of the others one half is a terminal, the other a printer."""
+"""Every second device is a register; half of the others are terminals, half are printers."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Idle:
     processes: list[Process]
     seconds: float
     cpu_percent: float
-    """Of one processor, all processes together."""
+    """Percent of one processor for all processes together."""
 
     @property
     def pss_mb(self) -> float:
@@ -71,19 +70,19 @@ class Start:
 def pss_mb(pid: int) -> float:
     """Megabytes of a process.
 
-    :raises BenchFailed: where the system does not tell.
+    :raises BenchFailed: where the system does not show it.
     """
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError as error:
-        raise BenchFailed(f"this system does not tell the memory of a process: {error}") from error
+        raise BenchFailed(f"this system does not show the memory of a process: {error}") from error
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 def idle_report(folder: Path, devices: int, seconds: float, sales: int) -> Idle:
-    """Let the service with so many devices rest for ``seconds``, after each register sold so often.
+    """Measure the service for ``seconds`` at rest, after each register has made ``sales``.
 
-    :raises BenchFailed: when something is refused, or the system does not tell.
+    :raises BenchFailed: when something is refused, or the system does not show it.
     """
     with _filled(folder, devices, sales) as child:
         time.sleep(2.0)
@@ -91,14 +90,14 @@ def idle_report(folder: Path, devices: int, seconds: float, sales: int) -> Idle:
         time.sleep(seconds)
         after, spent = cpu_of(child.pid), time.monotonic() - begun
         if before is None or after is None:
-            raise BenchFailed("this system does not tell what a process takes")
+            raise BenchFailed("this system does not show the processor time of a process")
         processes = [Process("writer" if is_writer(pid) else "service", pss_mb(pid)) for pid in family(child.pid)]
         busy = (after.service + after.writer) - (before.service + before.writer)
     return Idle(devices, sales, sorted(processes, key=lambda one: one.name), spent, 100 * busy / spent)
 
 
 def start_report(folder: Path, devices: int, rounds: int) -> Start:
-    """Start the service so often on the data of an earlier run, with so many devices.
+    """Start the service ``rounds`` times on the data of an earlier run.
 
     :raises BenchFailed: when something is refused.
     """
@@ -122,7 +121,7 @@ def start_report(folder: Path, devices: int, rounds: int) -> Start:
 
 
 PATIENCE = 60.0
-"""Seconds in which a start has to come to its end."""
+"""Seconds for a start."""
 
 
 def _is_ready(child: Child) -> bool:
@@ -139,14 +138,14 @@ def _is_ready(child: Child) -> bool:
 
 
 class _Filled(Child):
-    """A service that is given devices with its first start."""
+    """A service that gets devices and sales at its first start."""
 
     devices = 0
     sales = 0
     _done = False
 
     def start(self) -> None:
-        """Start it; the first time make the devices and sell."""
+        """Start it; the first time create the devices and sell."""
         super().start()
         if not self._done:
             self._done = True
@@ -174,7 +173,7 @@ def _fill(child: Child, devices: int, sales: int) -> None:
 
 
 def words(idle: Idle) -> str:
-    """The figures as people read them."""
+    """The figures as text."""
     each = ", ".join(f"{process.name} {process.pss_mb:.1f} MB" for process in idle.processes)
     return (
         f"{idle.devices} devices at rest after {idle.sales} sales on each register: {idle.pss_mb:.1f} MB ({each}); "
@@ -183,7 +182,7 @@ def words(idle: Idle) -> str:
 
 
 def start_words(start: Start) -> str:
-    """The figures as people read them."""
+    """The figures as text."""
     ordered = sorted(int(one * 1e6) for one in start.starts)
     cpu = "" if start.cpu_s is None else f"; {start.cpu_s:.2f} s of processor"
     return (
@@ -195,5 +194,13 @@ def start_words(start: Start) -> str:
 def as_json(report: Idle | Start) -> dict[str, Any]:
     """The report for programs."""
     more = {"pss_mb": report.pss_mb} if isinstance(report, Idle) else {"p50_s": median(report.starts)}
-    found: dict[str, Any] = json.loads(json.dumps({**asdict(report), **more}))
-    return found
+    return {**asdict(report), **more}
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench idle`` or ``start``."""
+    if part == "start":
+        start = start_report(folder, chosen["devices"], chosen["rounds"])
+        return as_json(start), start_words(start)
+    idle = idle_report(folder, chosen["devices"], chosen["seconds"], chosen["sales"])
+    return as_json(idle), words(idle)

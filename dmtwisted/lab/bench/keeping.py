@@ -1,4 +1,4 @@
-"""What a sale keeps in the store, without the sale: what the store alone can do."""
+"""Storing the data of sales without selling: the limit of the store alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dmtwisted.store.values import DocumentIntent, Intent, Outcome, State
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many bytes a sale keeps: document, its bytes for the wire, answer, state of the register."""
+    """Bytes that a sale stores: document, sent document, answer, state of the register."""
 
     document: int
     sent: int
@@ -42,7 +42,7 @@ def sizes(text: str) -> Sizes:
 
 
 def sizes_kept(database: Path) -> Sizes:
-    """What the last sale in ``database`` took, so that the writer alone keeps as much."""
+    """The sizes of the last sale in ``database``, so that the writer alone stores as much."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
         row = db.execute(
             "SELECT length(document.value), length(document.sent), length(operation.answer), "
@@ -54,7 +54,7 @@ def sizes_kept(database: Path) -> Sizes:
 
 
 class Keeping:
-    """Keeps sales of the given sizes, as the engine does: the intent, then the outcome."""
+    """Stores sales of the given sizes, as the engine does: the intent, then the outcome."""
 
     def __init__(self, store: IStore, kept: Sizes) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class Keeping:
         self._answer, self._state = b"a" * kept.answer, b"r" * kept.state
 
     async def keep(self, device: int, number: int) -> None:
-        """Keep the sale ``number`` of a register."""
+        """Store the sale ``number`` of a register."""
         at = int(time.time() * 1000)
         document = DocumentIntent(number, "sale", 1, at, 19950, self._value, self._sent)
         intent = Intent(device, "fiscal", 1, f"{device}-{number:036d}", b"f" * 16, at, [document])
@@ -72,7 +72,7 @@ class Keeping:
 
 
 async def keep_sales(store: IStore, connections: int, seconds: float, kept: Sizes) -> Load:
-    """Reserve and conclude sales on so many registers at once, each one after the other."""
+    """Reserve and conclude sales on ``connections`` registers at once, one after the other on each."""
     keeping = Keeping(store, kept)
     spent: list[int] = []
     clock = time.perf_counter_ns

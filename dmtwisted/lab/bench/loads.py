@@ -1,4 +1,4 @@
-"""Loads on a server, each made by a process of its own."""
+"""Loads on a server, each made by a child process."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from dmtwisted.lab.children import BenchFailed, Child, environment
+from dmtwisted.lab.children import BenchFailed, Child, cpu_of, environment, per_sale
 from dmtwisted.lab.load import Load
+
+WARM_UP = 0.5
+"""Seconds of load before the measurements, for imports and caches."""
 
 PREFIX = "bench-"
 """The registers are called ``bench-0``, ``bench-1`` ..."""
 
+Costs = tuple[float, float] | None
+"""Microseconds of service and writer; `None` when unknown."""
+
 
 def load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> Load:
-    """The load of so many connections on ``child``; ``more`` are further words for `dmtwisted.lab.load`.
+    """The load of ``connections`` on ``child``; ``more`` are further arguments of `dmtwisted.lab.load`.
 
-    :raises BenchFailed: when anything was not answered with success.
+    :raises BenchFailed: when a request failed.
     """
     return timed_load_on(child, connections, seconds, salt, *more)[0]
 
@@ -26,7 +32,7 @@ def load_on(child: Child, connections: int, seconds: float, salt: str, *more: st
 def timed_load_on(child: Child, connections: int, seconds: float, salt: str, *more: str) -> tuple[Load, list[int]]:
     """As `load_on`, with the microseconds of each success.
 
-    :raises BenchFailed: when anything was not answered with success.
+    :raises BenchFailed: when a request failed.
     """
     arguments = ["--port", str(child.port), "--connections", str(connections), "--seconds", str(seconds)]
     arguments += ["--prefix", PREFIX, "--salt", salt, "--times"]
@@ -34,13 +40,20 @@ def timed_load_on(child: Child, connections: int, seconds: float, salt: str, *mo
     spent = found.pop("spent_us")
     load = Load(**found)
     if load.failures or not load.count:
-        words = load.samples[0] if load.samples else "nothing was answered"
+        words = load.samples[0] if load.samples else "no answer"
         raise BenchFailed(f"{load.failures} of {load.count + load.failures} requests failed: {words[-300:]}")
     return load, spent
 
 
+def measured(child: Child, connections: int, seconds: float, salt: str, *more: str) -> tuple[Load, Costs]:
+    """As `load_on`, with the processor time of service and writer in µs for each success."""
+    before = cpu_of(child.pid)
+    load = load_on(child, connections, seconds, salt, *more)
+    return load, per_sale(before, cpu_of(child.pid), load.count)
+
+
 def json_of(command: Sequence[str]) -> Any:
-    """What a child prints as JSON when it ends; it does not outlive us.
+    """The JSON that a child process prints.
 
     :raises BenchFailed: when it fails.
     """
@@ -50,3 +63,8 @@ def json_of(command: Sequence[str]) -> Any:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise BenchFailed(f"{command[0]} ended with status {done.returncode}: {words[-1] if words else ''}")
     return json.loads(done.stdout)
+
+
+def report_progress(text: str) -> None:
+    """Print what a long measurement does now."""
+    print(f"{text} ...", file=sys.stderr)

@@ -1,9 +1,8 @@
-"""The service beside the same sale written plainly by other means: ``dmtwisted bench peers``.
+"""The service next to the same sale written plainly with other frameworks: ``dmtwisted bench peers``.
 
-The peers are in ``tests/peers`` of the source tree: FastAPI with uvicorn, aiohttp with uvloop, and both once more
-with commits that are shared, which is what their developers would do next. Each round measures all of them right
-after each other, under the same load, each on a file of its own; the order turns with each round, so that no one
-is always first. What counts is the ratio within a round.
+The peers are in ``tests/peers`` of the source tree: FastAPI with uvicorn, aiohttp with uvloop, and both again with
+shared commits, the next step of optimization. Each round measures all of them one after the other under the same
+load, each with its own file; the order changes with each round. The ratio within a round counts.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
-from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
+from dmtwisted.lab.bench.loads import PREFIX, load_on, measured
 from dmtwisted.lab.children import (
     HOME,
     BenchFailed,
     Child,
-    cpu_of,
     execute,
     free_port,
     make_register,
@@ -37,15 +36,15 @@ PEERS = {
     "FastAPI + uvicorn, shared commits": ("fastapi", "--shared"),
     "aiohttp + uvloop, shared commits": ("aiohttp", "--shared"),
 }
-"""The peers by name, with the words that start them."""
+"""The peers by name, with their arguments."""
 
 WARM_UP = 1.0
-"""Seconds of load before anything is measured."""
+"""Seconds of load before the measurements."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One measurement: who, how fast, and the processor time of a sale over all its processes, in µs."""
+    """One measurement: name, load, and the processor time of a sale over all processes, in µs."""
 
     name: str
     load: Load
@@ -66,11 +65,11 @@ class Row:
     p99_ms: float
     cpu_us: float | None
     ours_to_it: Share | None
-    """How many times as many sales as this one we make; `None` for ourselves."""
+    """Our sales in relation to those of this peer; `None` for ourselves."""
 
 
 def rows_of(connections: int, rounds: Sequence[Round]) -> list[Row]:
-    """A row for each who was measured with so many ``connections``; ours first."""
+    """A row for each server with so many ``connections``; ours first."""
     names = sorted({turn.name for turn in rounds[0]}, key=[OURS, *PEERS].index)
     by_name = {name: [next(turn for turn in one if turn.name == name) for one in rounds] for name in names}
     rows = []
@@ -81,9 +80,7 @@ def rows_of(connections: int, rounds: Sequence[Round]) -> list[Row]:
             Row(
                 connections,
                 name,
-                median(turn.load.rate for turn in turns),
-                median(turn.load.p50_ms for turn in turns),
-                median(turn.load.p99_ms for turn in turns),
+                *medians([turn.load for turn in turns]),
                 median(known) if known else None,
                 None if name == OURS else share(ratios),
             )
@@ -92,7 +89,7 @@ def rows_of(connections: int, rounds: Sequence[Round]) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as people read them."""
+    """The rows as text."""
     lines = [["connections", "", "sales/s", "p50 ms", "p99 ms", "µs/sale", "dmtwisted is (min..max)"]]
     for row in rows:
         cpu = "" if row.cpu_us is None else f"{row.cpu_us:.0f}"
@@ -103,19 +100,19 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def missing() -> str:
-    """Why there are no peers here; empty when there are."""
+    """Why the peers cannot run here; empty when they can."""
     if not (HOME / "tests" / "peers").is_dir():
-        return "the peers are part of the source tree (tests/peers), and this is none"
+        return "the peers are part of the source tree (tests/peers), which is missing here"
     for module in ("fastapi", "uvicorn", "aiohttp", "uvloop", "httptools"):
         if find_spec(module) is None:
-            return f"{module} is not installed: pip install -e '.[bench]' brings what the peers need"
+            return f"{module} is not installed: pip install -e '.[bench]' installs what the peers need"
     return ""
 
 
 def peers_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when the peers cannot be had, or a sale is not answered with success.
+    :raises BenchFailed: when the peers are missing, or a sale fails.
     :raises NotStarted: when one of the processes does not start.
     """
     if why := missing():
@@ -123,7 +120,7 @@ def peers_report(folder: Path, connections: Sequence[int], seconds: float, round
     most = max(connections)
     state = folder / "state"
     state.mkdir()
-    measured: dict[int, list[Round]] = {number: [] for number in connections}
+    rounds_of: dict[int, list[Round]] = {number: [] for number in connections}
     with ExitStack() as running:
         children = {OURS: running.enter_context(service(state, free_port()))}
         for n in range(most):
@@ -138,21 +135,23 @@ def peers_report(folder: Path, connections: Sequence[int], seconds: float, round
         for turn in range(rounds):
             for number in connections:
                 salt = f"{number}-{turn}"
-                measured[number].append([_measured(name, children[name], number, seconds, salt) for name in order])
+                rounds_of[number].append([_measured(name, children[name], number, seconds, salt) for name in order])
             order = order[1:] + order[:1]
-    return [row for number in sorted(set(connections)) for row in rows_of(number, measured[number])]
+    return [row for number in sorted(set(connections)) for row in rows_of(number, rounds_of[number])]
 
 
 def _measured(name: str, child: Child, connections: int, seconds: float, salt: str) -> Turn:
-    before = cpu_of(child.pid)
-    load = load_on(child, connections, seconds, salt)
-    after = cpu_of(child.pid)
-    if before is None or after is None:
-        return Turn(name, load, None)
-    return Turn(name, load, (after.service + after.writer - before.service - before.writer) * 1e6 / load.count)
+    load, cpu = measured(child, connections, seconds, salt)
+    return Turn(name, load, None if cpu is None else sum(cpu))
 
 
 def _peer(folder: Path, name: str, words: Sequence[str], registers: int) -> Child:
     port = free_port()
     command = ["tests.peers", *words, "--port", str(port), "--database", str(folder / f"{port}.sqlite")]
     return Child(name, [*command, "--registers", str(registers)], port, folder / f"{port}.log")
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench peers``."""
+    rows = peers_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return with_disk(folder, rows, table(rows))

@@ -1,7 +1,7 @@
-"""What tills feel of it when half of a long history is removed: ``dmtwisted bench history --remove``.
+"""The effect on tills of removing half of a long history: ``dmtwisted bench history --remove``.
 
-Tills sell at a constant rate, before, while the removal is under way until its end, and after it. A sale's time
-counts from its appointed moment, so a sale that has to wait because another one was slow counts as slow as well.
+Tills sell at a constant rate before, during and after the removal. A sale's time counts from the moment when it was
+due, so a sale that waits for a slow one counts as slow too.
 """
 
 from __future__ import annotations
@@ -9,34 +9,36 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.bench.history import fill
-from dmtwisted.lab.bench.loads import timed_load_on
+from dmtwisted.lab.bench.loads import report_progress, timed_load_on
 from dmtwisted.lab.children import BenchFailed, Child, family, free_port, make_register, service
 from dmtwisted.lab.load import percentile
 
 WINDOW = 10.0
-"""Seconds that tills sell at a time beside the removal."""
+"""Seconds of one measurement during the removal."""
 
 ALONE = 3
-"""How many times as long they sell before it, and after it."""
+"""How many times longer the measurements before and after it are."""
 
 STARTS = 3
-"""How often the service is started with the whole history."""
+"""Number of starts with the whole history."""
 
 PATIENCE = 3600.0
-"""Seconds in which the removal has to come to its end."""
+"""Seconds within which the removal has to end."""
 
 ENDED = re.compile(r"(\d+) old operations were removed in (\d+) s, with (\d+) seals")
-"""What the service tells of it in its log."""
+"""The line in the service's log at its end."""
 
 
 @dataclass(frozen=True)
 class Sales:
-    """Sales of one part: how many, how many a second, and their times in milliseconds."""
+    """Sales of one phase: count, rate per second, and times in milliseconds."""
 
     count: int
     rate: float
@@ -47,27 +49,27 @@ class Sales:
 
 @dataclass(frozen=True)
 class Removal:
-    """What was seen."""
+    """The figures."""
 
     operations: int
     seals: int
     seconds: int
     tills: int
     rate: float
-    """Sales a second that were meant; 0: as many as could be."""
+    """Wanted sales per second; 0: as many as possible."""
     before: Sales
     beside: Sales
     after: Sales
     worst_p99_ms: float
-    """The p99 of the worst of the windows beside."""
+    """The p99 of the worst measurement during the removal."""
     ratio: float
-    """The p99 beside, over the mean of those before and after."""
+    """The p99 during the removal in relation to the median of before and after."""
     start_s: float
     """Seconds from the command to readiness: the median of `STARTS`."""
 
 
 def measure(folder: Path, receipts: int, tills: int, rate: float, tell: Callable[[str], None]) -> Removal:
-    """Make a history in ``folder`` and have half of it removed."""
+    """Make a history in ``folder`` and remove half of it."""
     state = folder / "long"
     state.mkdir()
     tell(f"filling {receipts} receipts")
@@ -76,28 +78,28 @@ def measure(folder: Path, receipts: int, tills: int, rate: float, tell: Callable
 
 
 def remove(state: Path, tills: int, rate: float, tell: Callable[[str], None]) -> Removal:
-    """Have what is old in the history of ``state`` removed while tills sell."""
+    """Remove the old half of the history of ``state`` while tills sell."""
     start_s = median(_start(state) for _ in range(STARTS))
     tell(f"it starts in {start_s:.2f} s")
     with service(state, free_port()) as child:
         for n in range(tills):
             make_register(child, f"bench-{n}")
-        tell("waiting until the whole file was looked at, as after each start")
+        tell("waiting until the whole file was checked, as after each start")
         _quiet(child)
         _sell(child, tills, rate, "warm-up", 1)
         tell(f"{tills} tills alone")
         before, _ = _sell(child, tills, rate, "before", ALONE)
         tell(f"they had a p99 of {before.p99_ms:.1f} ms")
-        told = len(child.log_text())
+        logged = len(child.log_text())
         status, answer = child.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
         if status != 200:
-            raise BenchFailed(f"the look could not be begun: {status} {answer[:300]!r}")
+            raise BenchFailed(f"the removal could not be started: {status} {answer[:300]!r}")
         begun = time.monotonic()
         spent: list[int] = []
         seconds, worst = 0.0, 0.0
-        while (ended := ENDED.search(child.log_text()[told:])) is None:
+        while (ended := ENDED.search(child.log_text()[logged:])) is None:
             if time.monotonic() - begun > PATIENCE:
-                raise BenchFailed("the removal does not come to its end")
+                raise BenchFailed("the removal does not end")
             part, times = _sell(child, tills, rate, f"beside-{len(spent)}", 1)
             spent += times
             seconds += part.count / part.rate
@@ -140,7 +142,7 @@ def _sales(spent: list[int], seconds: float) -> Sales:
 
 
 def _quiet(child: Child) -> None:
-    """Return when nobody looks at the pages of a large file any more."""
+    """Wait until the check of a large file has ended."""
     time.sleep(3.0)
     while any(_looks(member) for member in family(child.pid)):
         time.sleep(0.5)
@@ -154,8 +156,8 @@ def _looks(pid: int) -> bool:
 
 
 def words(removal: Removal) -> str:
-    """The report as people read it."""
-    how = f"{removal.rate:.0f} sales/s" if removal.rate else "as many sales as they could"
+    """The report as text."""
+    how = f"{removal.rate:.0f} sales/s" if removal.rate else "as many sales as possible"
     lines = [
         f"{removal.operations} operations and {removal.seals} seals removed in {removal.seconds} s "
         f"beside {removal.tills} tills with {how}",
@@ -169,3 +171,9 @@ def words(removal: Removal) -> str:
         f"start until ready with all of it: {removal.start_s:.2f} s",
     ]
     return "\n".join(lines)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench history --remove``."""
+    removal = measure(folder, chosen["receipts"], chosen["tills"], chosen["rate"], report_progress)
+    return asdict(removal), words(removal)

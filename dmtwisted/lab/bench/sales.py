@@ -1,15 +1,14 @@
-"""How fast the service sells, next to the ceilings that bound it: ``dmtwisted bench sales``.
+"""Sales next to their upper limits: ``dmtwisted bench sales``.
 
-Absolute figures say more about a machine, and about its last minute, than about the service. So each round
-runs the service and two peers of `web.plain` after each other under the same load, and the table
-gives shares:
+Absolute figures depend more on the machine, and on its load, than on the service. So each round runs the service and
+two variants of `web.plain` one after the other under the same load, and the table shows the sales in relation
 
-- of the same HTTP resource without the engine: it reads the task, keeps in the store what a sale keeps, answers;
-- of the same HTTP resource without engine and store: it reads the task and answers;
-- of the writer of the store alone (``dmtwisted bench writer``), which talks to nobody.
+- to the same HTTP resource without the engine, which reads the task, stores the data of a sale, and answers;
+- to the same HTTP resource without engine and store, which reads the task and answers;
+- to the writer of the store alone (``dmtwisted bench writer``).
 
-The service is the real one, started as a child with a folder of its own; every connection sells on a training
-register of its own, since a register refuses a second task while it works.
+The service is the real one, a child process with its own folder. Each connection sells on its own training register,
+because a busy register refuses a second task.
 """
 
 from __future__ import annotations
@@ -18,29 +17,25 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
 from dmtwisted.lab.bench.keeping import Sizes, sizes_kept
-from dmtwisted.lab.bench.loads import PREFIX, json_of, load_on
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, json_of, load_on, measured
 from dmtwisted.lab.children import (
     BenchFailed,
     Child,
-    cpu_of,
     execute,
     free_port,
     make_register,
-    per_sale,
     service,
 )
 from dmtwisted.lab.load import Load, sale_body
 
-WARM_UP = 0.5
-"""Seconds of load before anything is measured: the first requests pay for imports and caches."""
-
 
 @dataclass(frozen=True)
 class Round:
-    """One measurement of the service and those of its peers right after it."""
+    """One measurement of the service, and those of its peers right after it."""
 
     sales: Load
     without_engine: Load
@@ -50,7 +45,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a number of connections. Medians of the rounds; times in ms, processor in µs."""
+    """One line of the table, for a number of connections: medians of the rounds."""
 
     connections: int
     sales_per_s: float
@@ -69,13 +64,13 @@ class Row:
 
 def row_of(connections: int, rounds: Sequence[Round], writer_per_s: float) -> Row:
     """The figures of ``rounds`` with so many ``connections``."""
-    rate = median(one.sales.rate for one in rounds)
+    rate, p50_ms, p99_ms = medians([one.sales for one in rounds])
     known = [one.cpu_us for one in rounds if one.cpu_us is not None]
     return Row(
         connections=connections,
         sales_per_s=rate,
-        p50_ms=median(one.sales.p50_ms for one in rounds),
-        p99_ms=median(one.sales.p99_ms for one in rounds),
+        p50_ms=p50_ms,
+        p99_ms=p99_ms,
         service_cpu_us=median(cpu[0] for cpu in known) if known else None,
         writer_cpu_us=median(cpu[1] for cpu in known) if known else None,
         without_engine_per_s=median(one.without_engine.rate for one in rounds),
@@ -89,7 +84,7 @@ def row_of(connections: int, rounds: Sequence[Round], writer_per_s: float) -> Ro
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as people read them; columns that nobody knows are left out."""
+    """The rows as text, without unknown columns."""
     with_cpu = all(row.service_cpu_us is not None for row in rows)
     head = ["connections", "sales/s", "p50 ms", "p99 ms"]
     head += ["service µs/sale", "writer µs/sale"] if with_cpu else []
@@ -107,10 +102,10 @@ def table(rows: Sequence[Row]) -> str:
 def sales_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when a sale is not answered with success.
+    :raises BenchFailed: when a sale fails.
     :raises NotStarted: when a process does not start.
     """
-    measured: dict[int, list[Round]] = {number: [] for number in connections}
+    rounds_of: dict[int, list[Round]] = {number: [] for number in connections}
     state = folder / "state"
     state.mkdir()
     with service(state, free_port()) as selling:
@@ -126,20 +121,18 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
                 load_on(child, max(connections), WARM_UP, "warm-up")
             for turn in range(rounds):
                 for number in connections:
-                    before = cpu_of(selling.pid)
-                    sales = load_on(selling, number, seconds, f"sales-{number}-{turn}")
-                    cpu = per_sale(before, cpu_of(selling.pid), sales.count)
+                    sales, cpu = measured(selling, number, seconds, f"sales-{number}-{turn}")
                     kept_alone = load_on(without_engine, number, seconds, "peer")
                     answered = load_on(plain, number, seconds, "peer")
-                    measured[number].append(Round(sales, kept_alone, answered, cpu))
+                    rounds_of[number].append(Round(sales, kept_alone, answered, cpu))
     return [
-        row_of(number, measured[number], _writer_child(folder, number, seconds, kept))
+        row_of(number, rounds_of[number], _writer_child(folder, number, seconds, kept))
         for number in sorted(set(connections))
     ]
 
 
 def plain_peer(folder: Path, selling: Child) -> Child:
-    """The same HTTP resource that answers everything with a sale of ``selling``."""
+    """The same HTTP resource, which answers everything with a sale of ``selling``."""
     return _peer(folder, "plain resource", _answer(folder, selling))
 
 
@@ -150,7 +143,7 @@ def _answer(folder: Path, selling: Child) -> Path:
 
 
 def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> Child:
-    """The same HTTP resource without the engine; with a store when it is told what to keep."""
+    """The same HTTP resource without the engine; with a store if sizes are given."""
     port = free_port()
     command = ["web.plain", "--port", str(port), "--answer", str(answer)]
     if kept is not None:
@@ -163,5 +156,11 @@ def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -
     arguments += ["--sizes", ",".join(map(str, astuple(kept)))]
     load = Load(**json_of(["dmtwisted.lab.bench.bench", "writer", *arguments]))
     if not load.count:
-        raise BenchFailed("the writer kept nothing")
+        raise BenchFailed("the writer stored nothing")
     return load.rate
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench sales``."""
+    rows = sales_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return with_disk(folder, rows, table(rows))

@@ -1,8 +1,8 @@
-"""What a signature costs here, in plain Python and by the machine's libcrypto: ``dmtwisted bench sign``.
+"""The time of a signature, in plain Python and by the machine's libcrypto: ``dmtwisted bench sign``.
 
-A typical receipt is signed as a register signs it: the hash of the XML, the signed attributes and their hash, the
-signature, the message around all of it. Making the XML is not part of it. Both ways take turns, so that a busy minute
-of the machine meets both of them.
+A typical receipt is signed as by a register: the hash of the XML, the signed attributes and their hash, the
+signature, and the message around them; the XML is not included. Both ways are measured in turn, so that other load
+on the machine affects both.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.load import percentile
 from protocols.fiscal.check_goods import BodyRow
 from protocols.fiscal.check_head import CheckHead
@@ -73,9 +75,9 @@ def typical_receipt() -> bytes:
 
 @dataclass(frozen=True)
 class Signed:
-    """What signing cost one way; milliseconds. Each 95 % is that of one round.
+    """The time of one way in milliseconds; the 95 % are of single rounds.
 
-    ``cpu_p50_ms`` and ``cpu_p95_ms`` are processor time: what is left when others have the machine as well.
+    ``cpu_p50_ms`` and ``cpu_p95_ms`` are processor time, which does not depend on other load.
     """
 
     by: str
@@ -89,7 +91,7 @@ class Signed:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole measurement; ``why_plain`` tells why there is no second row."""
+    """The whole measurement; ``why_plain`` is the reason if the second row is missing."""
 
     receipt_bytes: int
     message_bytes: int
@@ -101,7 +103,7 @@ class Report:
 
 
 def ways() -> tuple[list[Arithmetic], str]:
-    """Who can multiply points on this machine, and why the library cannot."""
+    """The ways to multiply points on this machine, and why the library is missing, if it is."""
     try:
         return [PLAIN, accelerated()], ""
     except SelfTestFailed as why:
@@ -114,7 +116,7 @@ def signing_report(
     clock: Callable[[], int] = time.perf_counter_ns,
     processor: Callable[[], int] = time.thread_time_ns,
 ) -> Report:
-    """Sign ``count`` receipts a round, each way in turn."""
+    """Sign ``count`` receipts per round, each way in turn."""
     receipt = typical_receipt()
     owner = Authority(datetime.now(UTC)).cashier("Оксана Коваль", "34554363")
     found, why = ways()
@@ -122,7 +124,7 @@ def signing_report(
     used: dict[str, list[list[int]]] = {way.name: [] for way in found}
     message = b""
     for way in found:
-        # The first one pays for tables.
+        # The first signature makes tables.
         message = _sign(receipt, owner, way)
     for _ in range(rounds):
         for way in found:
@@ -159,7 +161,7 @@ def _row(name: str, spent: Sequence[Sequence[int]], used: Sequence[Sequence[int]
 
 
 def words(report: Report) -> str:
-    """The report as people read it."""
+    """The report as text."""
     lines = [
         f"One signature: a receipt of {report.receipt_bytes} bytes (sale of three items) made a signed message of"
         f" {report.message_bytes} bytes;",
@@ -177,6 +179,7 @@ def words(report: Report) -> str:
     return "\n".join(lines)
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """The report for programs."""
-    return asdict(report)
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench sign``."""
+    report = signing_report(chosen["count"], chosen["rounds"])
+    return asdict(report), words(report)

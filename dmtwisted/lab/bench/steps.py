@@ -1,8 +1,7 @@
-"""Where a sale's time goes, step by step, as a till waits for it: ``dmtwisted bench steps``.
+"""The time of each step of a sale while a till waits for it: ``dmtwisted bench steps``.
 
-The service is started with a watch on its steps (`dmtwisted.lab.bench.timed`), anew for each number of connections.
-What a till sees is measured by the load as always; what is left when all steps are taken from it is the way: sockets,
-HTTP, and waiting until the service has a moment for the request and for sending its answer.
+The service is started with timers in its steps (`dmtwisted.lab.bench.timed`), for each number of connections. The
+load measures the whole time for a till; the rest beside the steps is sockets, HTTP, and waiting for the service.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from dmtwisted.lab.bench.figures import columns
+from dmtwisted.lab.bench.figures import Figures, columns, with_disk
 from dmtwisted.lab.bench.loads import PREFIX, load_on
 from dmtwisted.lab.bench.timed import STEPS
 from dmtwisted.lab.children import BenchFailed, Child, free_port, make_register, service_command
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """The steps at one number of connections, and the sales a second."""
+    """The steps for one number of connections, and the sales per second."""
 
     connections: int
     sales_per_s: float
@@ -40,7 +40,7 @@ class Report:
 
 
 def report_of(connections: int, spent: Mapping[str, Sequence[int]], load: Load) -> Report:
-    """The figures of nanoseconds for each step, and of the load beside them."""
+    """The figures from the nanoseconds of each step, and of the load."""
     steps = []
     for name in STEPS:
         ordered = sorted(spent[name])
@@ -52,7 +52,7 @@ def report_of(connections: int, spent: Mapping[str, Sequence[int]], load: Load) 
 
 
 def table(reports: Sequence[Report]) -> str:
-    """The reports beside each other: p50 and p99 of each step in milliseconds."""
+    """The reports side by side: p50 and p99 of each step in milliseconds."""
     head = ["step"]
     for one in reports:
         head += [f"{one.connections}: p50 ms", "p99 ms"]
@@ -69,7 +69,7 @@ def table(reports: Sequence[Report]) -> str:
 def steps_report(folder: Path, connections: Sequence[int], seconds: float) -> list[Report]:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when a sale is not answered with success, or the service left no figures.
+    :raises BenchFailed: when a sale fails, or the service left no figures.
     :raises NotStarted: when the service does not start.
     """
     return [_at(folder, number, seconds) for number in connections]
@@ -91,3 +91,9 @@ def _at(folder: Path, connections: int, seconds: float) -> Report:
     if not spent[STEPS[0]]:
         raise BenchFailed("the service saw no sale")
     return report_of(connections, spent, load)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench steps``."""
+    reports = steps_report(folder, chosen["connections"], chosen["seconds"])
+    return with_disk(folder, reports, table(reports))

@@ -1,8 +1,7 @@
-"""Look-ups, busy registers, payments by card, tills that come when they come, and sales on any database.
+"""Look-ups, busy registers, card payments, open load, and sales on any database.
 
 ``dmtwisted bench look-ups``, ``busy``, ``payments``, ``open`` and ``sales --database``. The service is the real one,
-with a folder or a database of its own. Where there is one, the share of the plain resource says what the answer costs
-beyond HTTP.
+with its own folder or database. The share of the plain resource shows the cost of the answer beyond HTTP.
 """
 
 from __future__ import annotations
@@ -15,37 +14,33 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Self
+from typing import Any, Self
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
-from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured
 from dmtwisted.lab.bench.sales import plain_peer
 from dmtwisted.lab.children import (
     HOST,
     BenchFailed,
     Child,
-    cpu_of,
     free_port,
     make_device,
     make_register,
-    per_sale,
     service,
+    simulator,
 )
 from dmtwisted.lab.load import KNOWN, Load, sale_body
 
 TERMINAL = "pos-"
-"""Terminals are called ``pos-0``, ``pos-1`` ..."""
-
-WARM_UP = 0.5
-"""Seconds of load before anything is measured."""
+"""The terminals are ``pos-0``, ``pos-1`` ..."""
 
 BUSY = b'"res":1105'
-"""What the answer of a register holds that works."""
+"""What the answer of a busy register contains."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One measurement: so many connections or requests a second, the load, µs of processor of the service, a peer."""
+    """One measurement: connections or requests per second, the load, processor time in µs, a peer."""
 
     number: float
     load: Load
@@ -68,7 +63,7 @@ class Row:
 
 
 def rows_of(turns: Sequence[Turn]) -> list[Row]:
-    """A row for each number, in their order."""
+    """A row for each number, in order."""
     rows = []
     for number in sorted({turn.number for turn in turns}):
         of_it = [turn for turn in turns if turn.number == number]
@@ -77,9 +72,7 @@ def rows_of(turns: Sequence[Turn]) -> list[Row]:
         rows.append(
             Row(
                 number,
-                median(turn.load.rate for turn in of_it),
-                median(turn.load.p50_ms for turn in of_it),
-                median(turn.load.p99_ms for turn in of_it),
+                *medians([turn.load for turn in of_it]),
                 max(turn.load.max_ms for turn in of_it),
                 median(one[0] for one in cpu) if cpu else None,
                 median(one[1] for one in cpu) if cpu else None,
@@ -90,10 +83,7 @@ def rows_of(turns: Sequence[Turn]) -> list[Row]:
 
 
 def table(rows: Sequence[Row], what: str = "connections") -> str:
-    """The rows as people read them.
-
-    :param what: what the numbers are of.
-    """
+    """The rows as text, without unknown columns; ``what`` names the numbers."""
     head = [what, "per second", "p50 ms", "p99 ms", "max ms", "service µs", "writer µs"]
     lines = [[*head, "of plain resource (min..max)"]]
     for row in rows:
@@ -106,16 +96,16 @@ def table(rows: Sequence[Row], what: str = "connections") -> str:
 
 @contextmanager
 def _selling(folder: Path, registers: int, database: str, **settings: object) -> Iterator[Child]:
-    """The service with so many training registers whose shifts are open, with these ``settings``.
+    """The service with training registers with ``settings`` and open shifts.
 
-    :raises BenchFailed: when the database is not empty: nobody's receipts get sales of ours among them.
+    :raises BenchFailed: when the database is not empty, since its receipts must not be mixed with ours.
     """
     state = folder / "state"
     state.mkdir()
     with service(state, free_port(), database) as child:
         if database:
-            _, told = child.ask("GET", "/dm/api/v3/operations?page_size=1")
-            if json.loads(told)["paging"]["total"]:
+            _, answer = child.ask("GET", "/dm/api/v3/operations?page_size=1")
+            if json.loads(answer)["paging"]["total"]:
                 raise BenchFailed("the database is not empty")
         for n in range(registers):
             make_register(child, f"{PREFIX}{n}", **settings)
@@ -123,13 +113,11 @@ def _selling(folder: Path, registers: int, database: str, **settings: object) ->
 
 
 def _measured(child: Child, number: int, seconds: float, salt: str, *more: str) -> Turn:
-    before = cpu_of(child.pid)
-    load = load_on(child, number, seconds, salt, *more)
-    return Turn(number, load, per_sale(before, cpu_of(child.pid), load.count))
+    return Turn(number, *measured(child, number, seconds, salt, *more))
 
 
 def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
-    """Sales as fast as they are answered, each connection on a register of its own, on any database."""
+    """Sales as fast as they are answered, each connection on its own register, on any database."""
     most = max(connections)
     with _selling(folder, most, database) as child, plain_peer(folder, child) as plain:
         for one in (child, plain):
@@ -144,10 +132,10 @@ def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int,
 
 
 def look_ups(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
-    """Look-ups by tag of receipts that were just made, each connection on a register of its own."""
+    """Look-ups by tag of receipts that were just made, each connection on its own register."""
     most = max(connections)
     with _selling(folder, most, database) as child, plain_peer(folder, child) as plain:
-        # As many sales of each register as are looked up, one after the other.
+        # The sales that are looked up.
         for n in range(most):
             wire = http.client.HTTPConnection(HOST, child.port, timeout=30)
             for tag in range(KNOWN):
@@ -163,13 +151,13 @@ def look_ups(folder: Path, connections: Sequence[int], seconds: float, rounds: i
 
 
 def busy(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
-    """What everybody hears of registers that work: each is in the middle of a sale all the while.
+    """The answers of busy registers, each in the middle of a sale.
 
-    :raises BenchFailed: when it shall take longer than a sale can last.
+    :raises BenchFailed: when ``seconds`` is longer than a sale can last.
     """
     if seconds > LONGEST_SALE - STARTING:
         raise BenchFailed(
-            f"a sale lasts {LONGEST_SALE:.0f} s at most: --seconds {LONGEST_SALE - STARTING:.0f} or less"
+            f"a sale lasts at most {LONGEST_SALE:.0f} s: --seconds {LONGEST_SALE - STARTING:.0f} or less"
         )
     most = max(connections)
     with _selling(folder, most, database, wait_s=LONGEST_SALE + 1) as child, plain_peer(folder, child) as plain:
@@ -201,29 +189,26 @@ def _beside(
 
 
 LONGEST_SALE = 55.0
-"""Seconds that the sale of a register takes that is to be busy; it waits a little longer for the far end."""
+"""Seconds of the sale of a busy register, which waits a little longer for its device."""
 
 STARTING = 10.0
-"""Seconds that the process of a load may take besides its load."""
+"""Seconds for the process of a load besides its load."""
 
 
 class Held:
-    """Registers that are in the middle of a sale.
-
-    :param clock: seconds, for how long they will be yet.
-    """
+    """Registers that are in the middle of a sale."""
 
     def __init__(self, child: Child, names: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
         self._child, self._names, self._clock = child, names, clock
-        told = json.loads(child.ask("GET", "/dm/api/v3/devices")[1])["devices"]
-        self._ids = [row["dev_id"] for row in told if row["device"] in names]
+        devices = json.loads(child.ask("GET", "/dm/api/v3/devices")[1])["devices"]
+        self._ids = [row["dev_id"] for row in devices if row["device"] in names]
         self._wires: list[http.client.HTTPConnection] = []
         self._until = 0.0
 
     def hold(self, seconds: float) -> None:
-        """See to it that they are so for as many ``seconds`` from now; wait for the end of their sales if need be.
+        """Keep them busy for ``seconds`` from now; if necessary wait for the end of their sales first.
 
-        :raises BenchFailed: when a register does not do as it is told.
+        :raises BenchFailed: when a register does not become busy.
         """
         if self._until - self._clock() >= seconds:
             return
@@ -239,8 +224,8 @@ class Held:
             wire.request("POST", "/dm/execute", sale_body(name, "").encode(), {"Content-Type": "application/json"})
             self._wires.append(wire)
         for name in self._names:
-            # A look-up: one that comes before the sale is in its turn makes nothing.
-            asked = json.dumps({"ver": 6, "device": name, "type": 0, "tag": "nobody's"})
+            # A look-up has no effect if it comes before the sale.
+            asked = json.dumps({"ver": 6, "device": name, "type": 0, "tag": "unknown"})
             while BUSY not in self._child.ask("POST", "/dm/execute", asked)[1]:
                 if self._clock() > self._until:
                     raise BenchFailed(f"{name} is not busy")
@@ -261,14 +246,12 @@ class Held:
 
 
 def payments(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
-    """Payments at simulated terminals in processes of their own, over their wire; their customers take no time."""
+    """Payments at simulated terminals in child processes, over their protocol, with customers who take no time."""
     with _selling(folder, 0, database) as child, ExitStack() as running:
         for n in range(max(connections)):
-            port, control = free_port(), free_port()
-            words = ["simulate", "terminal", "--protocol", "privatbank-json", "--duration", "0"]
-            words += ["--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
-            far = _FarEnd("simulated terminal", ["dmtwisted.commands.main", *words], control, folder / f"far{n}.log")
-            running.enter_context(far)
+            words = ("terminal", "--protocol", "privatbank-json", "--duration", "0")
+            device, port = simulator(folder, f"terminal-{n}", *words)
+            running.enter_context(device)
             settings = {"host": HOST, "port": port}
             make_device(child, f"{TERMINAL}{n}", "terminal", "privatbank-json", settings)
         kind = ("--kind", "payment", "--prefix", TERMINAL)
@@ -282,20 +265,10 @@ def payments(folder: Path, connections: Sequence[int], seconds: float, rounds: i
         )
 
 
-class _FarEnd(Child):
-    """A simulator; it is ready when its control port answers."""
-
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/scenario")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
-
-
 def open_load(
     folder: Path, rates: Sequence[int], connections: int, seconds: float, rounds: int, database: str
 ) -> list[Row]:
-    """Sales that come at constant rates, over so many connections and registers; times count from their moments."""
+    """Sales at constant rates; times count from the moment when a sale is due."""
     turns = []
     with _selling(folder, connections, database) as child:
         load_on(child, connections, WARM_UP, "warm-up")
@@ -304,3 +277,13 @@ def open_load(
                 one = _measured(child, connections, seconds, f"open-{rate}-{turn}", "--rate", str(rate))
                 turns.append(Turn(rate, one.load, one.cpu_us))
     return rows_of(turns)
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench look-ups``, ``busy``, ``payments``, ``open`` or ``sales --database``."""
+    asked = (chosen["connections"], chosen["seconds"], chosen["rounds"], chosen["database"])
+    if part == "open":
+        rows = open_load(folder, chosen["rates"], *asked)
+        return with_disk(folder, rows, table(rows, "sales/s due"), chosen["database"])
+    rows = {"sales": sales, "look-ups": look_ups, "busy": busy, "payments": payments}[part](folder, *asked)
+    return with_disk(folder, rows, table(rows), chosen["database"])

@@ -1,13 +1,12 @@
-"""How long registers take at a slow tax service, each with a sale at the same moment: ``dmtwisted bench tax``.
+"""Sales on several registers at the same moment, at a slow tax service: ``dmtwisted bench tax``.
 
-The service, the simulated tax service and the tills are processes of their own and speak over sockets, the way to the
-tax service with TLS unless it is told otherwise. Nothing is counted but what a till sees: from its first byte out to
-the last byte of its answer. What is above the delay is ours: signing, the store, checking the ticket, lines.
+The service, the simulated tax service and the tills are separate processes with sockets between them, by default
+with TLS to the tax service. The time counts from a till's first byte to the last byte of its answer. Time above the
+delay is ours: signing, the store, checking the ticket, connections.
 """
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import subprocess
@@ -20,17 +19,27 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dmtwisted.lab.children import HOST, BenchFailed, Child, cpu_of, environment, execute, free_port
+from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.children import (
+    HOST,
+    TIN,
+    BenchFailed,
+    Child,
+    cpu_of,
+    environment,
+    execute,
+    free_port,
+    make_device,
+    simulator,
+    upload_key,
+)
 from dmtwisted.lab.load import percentile, sale_body
 
 FIRST = 4_000_000_001
 """Fiscal number of the first register."""
 
-PASSWORD = "tax-test"
-TIN = "34554363"
-
-QUESTIONS = "probe"
-"""What the simulator calls a command; a sale needs none."""
+COMMANDS = "probe"
+"""The name of commands in the simulator's rules; a sale needs none."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class Round:
 
     @property
     def both_ms(self) -> float:
-        """Until the last one had it."""
+        """Until the last till had its answer."""
         return max(self.spent_ms)
 
 
@@ -55,46 +64,35 @@ class Report:
     rounds: list[Round]
     alone: list[Round]
     cpu_ms: dict[str, float] = field(default_factory=dict)
-    """Processor time of a sale, by process; empty where nobody knows. Steadier than the rest on a busy machine."""
-
-
-class _FarEnd(Child):
-    """The simulated tax service; it is ready when its control port answers."""
-
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/scenario")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
+    """Processor time of a sale, by process; empty where unknown. It varies less than the rest on a busy machine."""
 
 
 def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: bool) -> Report:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when a sale is not answered with success, or made offline.
+    :raises BenchFailed: when a sale fails, or is issued offline.
     :raises NotStarted: when a process does not start.
     """
-    keys, port, control, own = folder / "keys", free_port(), free_port(), free_port()
+    keys, own = folder / "keys", free_port()
     numbers = [FIRST + n for n in range(registers)]
-    main = "dmtwisted.commands.main"
-    far = [main, "simulate", "tax-service", "--keys", str(keys), "--ledger", str(folder / "tax.ledger")]
-    far += ["--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}", *(["--tls"] if tls else [])]
-    far += [word for number in numbers for word in ("--register", str(number))]
+    words = ["tax-service", "--keys", str(keys), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
+    words += [word for number in numbers for word in ("--register", str(number))]
+    simulated, port = simulator(folder, "tax-service", *words)
     state = folder / "state"
     state.mkdir()
-    service = [main, "run", "--state", str(state), "--port", str(own)]
+    service = ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(own)]
     with ExitStack() as running:
-        server = running.enter_context(_FarEnd("simulated tax service", far, control, folder / "far.log"))
+        server = running.enter_context(simulated)
         selling = running.enter_context(Child("service", service, own, folder / "state.log"))
         names = [f"bench-{n}" for n in range(registers)]
         for place, (name, number) in enumerate(zip(names, numbers, strict=True), 1):
             _make(selling, name, number, place, f"{'https' if tls else 'http'}://{HOST}:{port}/fs", keys)
         rules = [
-            {"on": on, "then": "accept", "delay_ms": int(delay_s * 1000), "times": 0} for on in ("any", QUESTIONS)
+            {"on": on, "then": "accept", "delay_ms": int(delay_s * 1000), "times": 0} for on in ("any", COMMANDS)
         ]
-        # The first sale pays for imports and tables.
+        # The first sale is slower, because of imports and tables.
         _round(own, names, "warm-up")
-        _set(server, rules)
+        simulated.set_rules(*rules)
         before = _spent(selling, server)
         measured, alone = [], []
         for n in range(rounds):
@@ -106,21 +104,15 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
 
 
 def _spent(selling: Child, server: Child) -> dict[str, float]:
-    """Seconds of processor time so far, by process; nothing where there is no ``/proc``."""
+    """Seconds of processor time so far, by process; empty where there is no ``/proc``."""
     own, far = cpu_of(selling.pid), cpu_of(server.pid)
     if own is None or far is None:
         return {}
     return {"service": own.service, "writer": own.writer, "tax service": far.service}
 
 
-def _set(server: Child, rules: list[dict[str, Any]]) -> None:
-    status, body = server.ask("PUT", "/scenario", {"rules": rules})
-    if status != 200:
-        raise BenchFailed(f"the rules were refused: {body.decode(errors='replace')[:300]}")
-
-
 def _make(selling: Child, name: str, number: int, place: int, url: str, keys: Path) -> None:
-    settings = {
+    settings: dict[str, object] = {
         "server_url": url,
         "fiscal_number": str(number),
         "local_number": place,
@@ -132,21 +124,13 @@ def _make(selling: Child, name: str, number: int, place: int, url: str, keys: Pa
     }
     if url.startswith("https"):
         settings["server_ca"] = str(keys / "authority.pem")
-    wanted = {"device": name, "kind": "register", "driver": "prro", "settings": settings}
-    status, body = selling.ask("POST", "/dm/api/v3/devices", wanted)
-    if status != 201:
-        raise BenchFailed(f"no register could be made: {status} {body.decode(errors='replace')[:300]}")
-    key = {"key": base64.b64encode((keys / "cashier.p12").read_bytes()).decode(), "password": PASSWORD}
-    path = f"/dm/main/api/v1/prro/sign?dev_id={json.loads(body)['dev_id']}"
-    told = json.loads(selling.ask("POST", path, key)[1])
-    if told["res"]:
-        raise BenchFailed(f"the key was refused: {told['errortxt'][:300]}")
+    upload_key(selling, make_device(selling, name, "register", "prro", settings), keys)
     opening = {"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": {"task": 0}}
     execute(selling, json.dumps(opening))
 
 
 def _round(port: int, names: Sequence[str], salt: str) -> Round:
-    """A sale on each register at the same moment, by tills in a process of their own."""
+    """A sale on each register at the same moment, by tills in a child process."""
     command = [sys.executable, "-m", "dmtwisted.lab.bench.tax", str(port), salt, *names]
     done = subprocess.run(command, capture_output=True, env=environment(), check=False)
     if done.returncode:
@@ -172,7 +156,7 @@ def _sell(port: int, name: str, salt: str, start: threading.Barrier, spent: dict
 def tills(port: int, salt: str, names: Sequence[str]) -> list[float]:
     """Milliseconds of each till.
 
-    :raises BenchFailed: when one of them has no receipt, or one that was made offline.
+    :raises BenchFailed: when a till has no receipt, or an offline one.
     """
     start, spent = threading.Barrier(len(names)), dict[str, float]()
     threads = [threading.Thread(target=_sell, args=(port, name, salt, start, spent)) for name in names]
@@ -181,17 +165,13 @@ def tills(port: int, salt: str, names: Sequence[str]) -> list[float]:
     for thread in threads:
         thread.join()
     if len(spent) < len(names):
-        raise BenchFailed(f"{len(names) - len(spent)} of {len(names)} sales were not answered with success")
+        raise BenchFailed(f"{len(names) - len(spent)} of {len(names)} sales failed")
     return [spent[name] for name in names]
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """The report with its figures."""
-    return {
-        **asdict(report),
-        "all_ms": _figures(report.rounds),
-        "one_ms": _figures(report.alone),
-    }
+    """The report with its percentiles."""
+    return {**asdict(report), "all_ms": _figures(report.rounds), "one_ms": _figures(report.alone)}
 
 
 def _figures(rounds: Sequence[Round]) -> dict[str, float]:
@@ -204,7 +184,7 @@ def _figures(rounds: Sequence[Round]) -> dict[str, float]:
 
 
 def words(report: Report) -> str:
-    """The report as people read it."""
+    """The report as text."""
     way = "TLS" if report.tls else "plain HTTP"
     lines = [
         f"A tax service that takes {report.delay_ms:.0f} ms for each answer, over {way}; {len(report.rounds)} rounds."
@@ -212,17 +192,23 @@ def words(report: Report) -> str:
         f"{'registers':>10} {'p50':>8} {'p95':>8} {'max':>8} {'ours, p50':>10}",
     ]
     for number, rounds in ((1, report.alone), (report.registers, report.rounds)):
-        told = _figures(rounds)
-        ours = told["p50"] - report.delay_ms
-        lines.append(f"{number:>10} {told['p50']:>8.0f} {told['p95']:>8.0f} {told['max']:>8.0f} {ours:>10.0f}")
+        found = _figures(rounds)
+        ours = found["p50"] - report.delay_ms
+        lines.append(f"{number:>10} {found['p50']:>8.0f} {found['p95']:>8.0f} {found['max']:>8.0f} {ours:>10.0f}")
     if report.cpu_ms:
-        told_cpu = ", ".join(f"{name} {spent:.0f} ms" for name, spent in report.cpu_ms.items())
-        lines.append(f"Processor time of a sale: {told_cpu}.")
+        cpu = ", ".join(f"{name} {spent:.0f} ms" for name, spent in report.cpu_ms.items())
+        lines.append(f"Processor time of a sale: {cpu}.")
     return "\n".join(lines)
 
 
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench tax``."""
+    report = tax_report(folder, chosen["registers"], chosen["delay"], chosen["rounds"], not chosen["plain"])
+    return as_json(report), words(report)
+
+
 def main(arguments: Sequence[str]) -> int:
-    """The tills: port, salt and the names of registers."""
+    """The tills: port, salt and names of registers."""
     port, salt, *names = arguments
     try:
         print(json.dumps(tills(int(port), salt, names)))

@@ -1,8 +1,8 @@
-"""The service with a watch on the steps of a sale: ``python -m dmtwisted.lab.bench.timed FILE run ...``.
+"""The service with timers in the steps of a sale: ``python -m dmtwisted.lab.bench.timed FILE run ...``.
 
-Not for a shop: ``dmtwisted bench steps`` starts it. It is the real service, in which the points at which a process
-can be made to die (`dmtwisted.crash_points`) note the time instead, and a few more places beside them; the price is
-a few microseconds a sale. When it ends it leaves the nanoseconds of each step in FILE, as JSON.
+Only for ``dmtwisted bench steps``. It is the real service, whose crash points (`dmtwisted.crash_points`) and a few
+more places record the time, which costs a few microseconds per sale. At its end it writes the nanoseconds of each
+step to FILE as JSON.
 """
 
 from __future__ import annotations
@@ -15,26 +15,29 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-STEPS = ("reading", "engine", "intent", "far end", "receipt", "outcome", "answer")
-"""The steps of a sale in their order; each ends where the next one begins."""
+from dmtwisted import crash_points
+from dmtwisted.system.logs import request_id
+
+STEPS = ("reading", "engine", "intent", "device", "receipt", "outcome", "answer")
+"""The steps of a sale in order; each ends where the next one begins."""
 
 ENDS = {
     "begun": "",
     "read": "reading",
     "document.before-intent": "engine",
     "document.intent-stored": "intent",
-    "document.submitted": "far end",
+    "document.submitted": "device",
     "outcome.about-to-be-stored": "receipt",
     "document.outcome-stored": "outcome",
     "ended": "answer",
 }
-"""Which step a moment ends; the first one only begins."""
+"""The step that each moment ends; the first moment only begins one."""
 
 
 class Watch:
-    """The moments of the tasks that are under way, each known by its own coroutine.
+    """The moments of the running tasks.
 
-    :param whose: what tells one task from another at the moment.
+    :param whose: identifies the current task.
     """
 
     def __init__(self, whose: Callable[[], object], clock: Callable[[], int] = time.perf_counter_ns) -> None:
@@ -43,7 +46,7 @@ class Watch:
         self.spent: dict[str, list[int]] = {step: [] for step in STEPS}
 
     def reached(self, moment: str) -> None:
-        """A task has come to this moment; a sale is complete with its end."""
+        """A task has reached this moment; a sale is complete at its end."""
         if moment == "begun":
             self._under_way[self._whose()] = {moment: self._clock()}
             return
@@ -57,7 +60,7 @@ class Watch:
 
     def _keep(self, moments: dict[str, int]) -> None:
         if len(moments) < len(ENDS):
-            return  # no document was made: a look-up, a refusal
+            return  # without a document: a look-up, a refusal
         before = moments["begun"]
         for moment, step in ENDS.items():
             if step:
@@ -66,9 +69,7 @@ class Watch:
 
 
 def watch(steps: Watch) -> None:
-    """Have every step of a sale told to ``steps``; before anything of the service is imported."""
-    from dmtwisted import crash_points
-
+    """Report every step of a sale to ``steps``; called before the service is imported."""
     crash_points.reached = steps.reached
 
     # The names as those modules use them, which is not what they export.
@@ -101,17 +102,13 @@ def watch(steps: Watch) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the service and leave the figures when it has ended."""
-    from dmtwisted.system.logs import request_id
-
+    """Run the service, and write the figures at its end."""
     file, *words = arguments
     steps = Watch(request_id.get)
     watch(steps)
     sys.argv = ["dmtwisted", *words]
-    from dmtwisted.commands.main import main as command
-
     try:
-        command()
+        import_module("dmtwisted.commands.main").main()
         return 0
     finally:
         Path(file).write_text(json.dumps(steps.spent), "ascii")

@@ -1,42 +1,38 @@
-"""What TLS costs: ``dmtwisted bench tls``. The same sales over HTTPS and HTTP, connections kept and made anew.
+"""The cost of TLS: ``dmtwisted bench tls``. The same sales over HTTPS and HTTP, on open and on new connections.
 
-Two services of the same build, one with a certificate (P-256, made here), are loaded by turns. A connection that is
-kept pays for sealing only; a new one for each sale pays for the handshake, of which no part is ever taken up again.
+Two services of the same build, one with a certificate (P-256, created here), are loaded in turn. An open connection
+costs only encryption; a new one for each sale costs a full handshake.
 """
 
 from __future__ import annotations
 
 import http.client
-import json
 import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from dmtwisted.lab.bench.figures import Share, columns, share, spread
-from dmtwisted.lab.bench.loads import PREFIX, load_on
+from dmtwisted.access.authority import issue, make_authority
+from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured
 from dmtwisted.lab.children import (
     HOST,
     START_PATIENCE,
     Child,
-    cpu_of,
     free_port,
     make_register,
-    per_sale,
     service,
     service_command,
 )
 from dmtwisted.lab.load import Load
 
-WARM_UP = 0.5
-"""Seconds of load before anything is measured."""
-
 
 @dataclass(frozen=True)
 class Turn:
-    """One way, measured over TLS and, right after it, in the clear; µs of the service's processor for a sale."""
+    """One measurement over TLS and, right after it, without; the service's processor time of a sale in µs."""
 
     sealed: Load
     clear: Load
@@ -66,9 +62,7 @@ def row_of(way: str, connections: int, turns: Sequence[Turn]) -> Row:
     return Row(
         way,
         connections,
-        median(turn.sealed.rate for turn in turns),
-        median(turn.sealed.p50_ms for turn in turns),
-        median(turn.sealed.p99_ms for turn in turns),
+        *medians([turn.sealed for turn in turns]),
         median(sealed) if sealed else None,
         median(turn.clear.rate for turn in turns),
         median(clear) if clear else None,
@@ -77,7 +71,7 @@ def row_of(way: str, connections: int, turns: Sequence[Turn]) -> Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as people read them."""
+    """The rows as text."""
     head = ["connections", "", "sales/s", "p50 ms", "p99 ms", "service µs"]
     lines = [[*head, "in the clear/s", "service µs", "of that (min..max)"]]
     for row in rows:
@@ -90,29 +84,18 @@ def table(rows: Sequence[Row]) -> str:
 
 
 class SealedChild(Child):
-    """A service over TLS, whose certificate leads to ``authority``."""
+    """A service over TLS, whose certificate is issued by ``authority``."""
 
     def __init__(self, name: str, command: Sequence[str], port: int, log: Path, authority: Path) -> None:
         super().__init__(name, command, port, log)
         self._trusted = ssl.create_default_context(cafile=str(authority))
 
-    def ask(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-        """One request on a connection of its own: status and body."""
-        wire = http.client.HTTPSConnection("localhost", self.port, timeout=START_PATIENCE, context=self._trusted)
-        try:
-            text = body if isinstance(body, str) else json.dumps(body)
-            head = {"Content-Type": "application/json"} if body is not None else {}
-            wire.request(method, path, None if body is None else text.encode(), head)
-            answer = wire.getresponse()
-            return answer.status, answer.read()
-        finally:
-            wire.close()
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPSConnection("localhost", self.port, timeout=START_PATIENCE, context=self._trusted)
 
 
 def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
-    """The real service over TLS, with a certificate made for it, and the authority's certificate."""
-    from dmtwisted.access.authority import issue, make_authority
-
+    """The real service over TLS with a new certificate, and the authority's certificate."""
     authority = make_authority(time.time())
     own = issue(authority, ["localhost", HOST], time.time())
     trusted, pair, key = (state.parent / f"{state.name}{end}" for end in (".authority.pem", ".pem", ".key"))
@@ -127,20 +110,20 @@ def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
 
 
 WAYS: dict[str, tuple[str, ...]] = {"kept": (), "new for each sale": ("--fresh",)}
-"""How connections are used, and the words for the load."""
+"""How connections are used, with the arguments of the load."""
 
 
 def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds: int) -> list[Row]:
     """Measure with everything in ``folder``.
 
-    :raises BenchFailed: when a sale is not answered with success.
+    :raises BenchFailed: when a sale fails.
     :raises NotStarted: when a process does not start.
     """
     states = [folder / "sealed", folder / "clear"]
     for state in states:
         state.mkdir()
     child, authority = sealed_service(states[0], free_port())
-    measured: dict[tuple[str, int], list[Turn]] = {}
+    turns_of: dict[tuple[str, int], list[Turn]] = {}
     with child as sealed, service(states[1], free_port()) as clear:
         trusted = ("--trusted", str(authority), "--host", "localhost")
         for one in (sealed, clear):
@@ -154,9 +137,14 @@ def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds:
                     loads, cpu = [], []
                     both: list[tuple[Child, tuple[str, ...]]] = [(sealed, (*words, *trusted)), (clear, words)]
                     for one, more in both:
-                        before = cpu_of(one.pid)
-                        loads.append(load_on(one, number, seconds, salt, *more))
-                        spent = per_sale(before, cpu_of(one.pid), loads[-1].count)
+                        load, spent = measured(one, number, seconds, salt, *more)
+                        loads.append(load)
                         cpu.append(None if spent is None else spent[0])
-                    measured.setdefault((way, number), []).append(Turn(loads[0], loads[1], cpu[0], cpu[1]))
-    return [row_of(way, number, turns) for (way, number), turns in sorted(measured.items())]
+                    turns_of.setdefault((way, number), []).append(Turn(loads[0], loads[1], cpu[0], cpu[1]))
+    return [row_of(way, number, turns) for (way, number), turns in sorted(turns_of.items())]
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench tls``."""
+    rows = tls_report(folder, chosen["connections"], chosen["seconds"], chosen["rounds"])
+    return with_disk(folder, rows, table(rows))

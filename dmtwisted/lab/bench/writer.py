@@ -1,13 +1,17 @@
-"""What the store alone keeps of sales: ``dmtwisted bench writer``."""
+"""The store alone with the data of sales: ``dmtwisted bench writer``."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from dmtwisted.config import Config
+from dmtwisted.config import SQLITE, Config, DatabaseConfig, ServiceConfig
+from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.bench.keeping import Sizes, keep_sales
 from dmtwisted.lab.children import BenchFailed
 from dmtwisted.lab.load import Load
@@ -16,9 +20,9 @@ from dmtwisted.store.values import OperationQuery, StoreFailed
 
 
 def writer_alone(config: Config, connections: int, seconds: float, kept: Sizes) -> Load:
-    """What the store alone does with so many sales at once. It takes the reactor, so once in a process.
+    """The load on the store alone. It runs the reactor, so only once in a process.
 
-    :raises BenchFailed: when the store fails, or is not empty: nobody's receipts get sales of ours among them.
+    :raises BenchFailed: when the store fails, or is not empty: its receipts must not be mixed with ours.
     """
     check_database(config)
     seen: list[Load] = []
@@ -45,3 +49,11 @@ def writer_alone(config: Config, connections: int, seconds: float, kept: Sizes) 
     if complaints:
         raise BenchFailed(complaints[0])
     return seen[0]
+
+
+def figures(part: str, folder: Path, chosen: Any) -> Figures:
+    """Measure ``dmtwisted bench writer``."""
+    database = chosen["database"] or f"{SQLITE}{folder / 'writer.sqlite'}"
+    config = Config(database=DatabaseConfig(database), service=ServiceConfig(state=str(folder)))
+    found = asdict(writer_alone(config, chosen["connections"], chosen["seconds"], chosen["sizes"]))
+    return found, json.dumps(found)

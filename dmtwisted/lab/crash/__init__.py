@@ -1,1 +1,1 @@
-"""The crash lab: a shop, a service that is killed at named places, and a comparison of all books."""
+"""The crash lab: a shop whose service is killed at named points, and a comparison of all books."""

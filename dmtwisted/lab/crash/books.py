@@ -1,4 +1,4 @@
-"""The books that have to agree: what tills were told, the journal, and what far ends have done."""
+"""The books that have to agree: the answers to tills, the journal, and the ledgers of the simulated devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class Entry:
 
 @dataclass
 class Findings:
-    """What is wrong, in sentences."""
+    """Faults, as sentences."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -49,21 +49,26 @@ class Findings:
         return f"{counts}, otherwise wrong {len(self.other)}" if self.other else counts
 
     def add(self, more: Findings) -> None:
-        """Take over what is in ``more`` and not yet known."""
-        for mine, theirs in (
-            (self.lost, more.lost),
-            (self.doubled, more.doubled),
-            (self.gaps, more.gaps),
-            (self.other, more.other),
-        ):
-            mine += [sentence for sentence in theirs if sentence not in mine]
+        """Add what is new in ``more``."""
+        for kind in fields(self):
+            mine = getattr(self, kind.name)
+            mine += [sentence for sentence in getattr(more, kind.name) if sentence not in mine]
+
+    def copy(self) -> Findings:
+        """The same sentences, apart from those that are added later."""
+        return Findings(*(list(getattr(self, kind.name)) for kind in fields(self)))
+
+    def since(self, before: Findings) -> Findings:
+        """The sentences that are not in ``before``."""
+        both = ((getattr(self, kind.name), getattr(before, kind.name)) for kind in fields(self))
+        return Findings(*([sentence for sentence in now if sentence not in then] for now, then in both))
 
 
 def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], journal: Iterable[Entry]) -> Findings:
-    """Hold the books of one register against each other.
+    """Compare the books of one register.
 
-    ``sold`` is every sale that its tills began (each was answered in the end), ``ledger`` what the tax
-    service took, in order, ``journal`` what the database has as done.
+    ``sold`` are all sales of its tills (each was answered in the end), ``ledger`` what the tax service accepted, in
+    order, ``journal`` the documents that are done in the database.
     """
     found = Findings()
     sales = [entry for entry in ledger if entry.kind == "sale"]
@@ -93,9 +98,9 @@ def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], 
 
 
 def accepted(entries: Iterable[Mapping[str, Any]]) -> list[Entry]:
-    """What a tax service took, in its order, out of its ledger; without online copies that a begin revoked."""
+    """What the tax service accepted, in order, by its ledger; without online copies that were revoked."""
     taken = [entry for entry in entries if entry["status"] == "accepted"]
-    # The reversal bears the number of the offline begin that ordered it, and names the copy.
+    # The reversal has the number of the offline session's opening document that ordered it, and names the copy.
     revoked = {entry["ref"] for entry in taken if _is_revocation(entry)}
     return [
         Entry(entry["kind"], int(entry["ref"]), entry["number"], entry["sum"])
@@ -109,11 +114,11 @@ def _is_revocation(entry: Mapping[str, Any]) -> bool:
 
 
 Rows = Callable[[str], Iterable[tuple[Any, ...]]]
-"""Asks a database something in SQL that every one of them understands."""
+"""Runs SQL that every supported database understands."""
 
 
 def read_journal(state: Path, may_stay_open: str = "") -> tuple[dict[str, list[Entry]], Findings]:
-    """The documents that are done, by the name of their register, and what is wrong with the SQLite database.
+    """The documents that are done, by the name of their register, and the faults of the SQLite database.
 
     :param may_stay_open: as in `judge_journal`.
     """
@@ -126,9 +131,9 @@ def read_journal(state: Path, may_stay_open: str = "") -> tuple[dict[str, list[E
 
 
 def judge_journal(rows: Rows, may_stay_open: str = "") -> tuple[dict[str, list[Entry]], Findings]:
-    """The documents that are done, by the name of their register, and what is wrong with the operations.
+    """The documents that are done, by the name of their register, and the faults of the operations.
 
-    :param may_stay_open: the kind of operations whose outcome only a person can know.
+    :param may_stay_open: the kind of operations whose outcome only a person can determine.
     """
     found = Findings()
     journal: dict[str, list[Entry]] = {}
@@ -154,17 +159,17 @@ def judge_journal(rows: Rows, may_stay_open: str = "") -> tuple[dict[str, list[E
 # A whole shop
 
 DONE, REFUSED, PERSON = "done", "refused", "asks a person"
-"""What a till heard in the end: it happened, it did not, or a person has to look."""
+"""The last answer to a till: it happened, it did not, or a person has to look."""
 
 
 @dataclass(frozen=True)
-class Deed:
-    """One thing that a till did. Its sum in kopecks is its own in the whole shop, and so its name in all books.
+class TillTask:
+    """One task of a till. No other task in the shop has its sum in kopecks, which identifies it in all books.
 
-    :param terminal: the terminal that was to take the money, if any.
-    :param receipt: local and fiscal number as the till heard them; `None` when there was to be no receipt.
-    :param paper: what became of its paper; empty when none was asked for.
-    :param why: the answer by which it was left to a person.
+    :param terminal: the terminal for the payment, if any.
+    :param receipt: local and fiscal number in the answer; `None` without a receipt.
+    :param paper: the outcome of printing; empty when nothing was printed.
+    :param why: the answer that left it to a person.
     """
 
     kopecks: int
@@ -175,12 +180,12 @@ class Deed:
     paper: str = ""
     why: str = ""
     refusable: bool = False
-    """Whether a far end had a reason to refuse it."""
+    """Whether a simulated device had a reason to refuse it."""
 
 
 @dataclass(frozen=True)
 class Books:
-    """What everybody else has: ledgers of tax service and terminals, the journal, copies on paper by sum."""
+    """The other books: ledgers of tax service and terminals, the journal, printed copies by sum."""
 
     ledger: Sequence[Entry]
     journal: Sequence[Entry]
@@ -188,62 +193,62 @@ class Books:
     papers: Mapping[int, int]
 
 
-def compare_shop(register: str, deeds: Sequence[Deed], books: Books) -> Findings:
-    """Hold all books of a shop with one register against each other.
+def compare_shop(register: str, tasks: Sequence[TillTask], books: Books) -> Findings:
+    """Compare all books of a shop with one register.
 
-    A receipt that nobody has, a payment without its receipt or with two, a second copy of a paper: all of that is
-    found. What a till was told to leave to a person may have happened once or not at all, but never twice.
+    This finds missing receipts, payments without a receipt or with two, and second printed copies. What was left to a
+    person may have happened once or not at all, but never twice.
     """
     sold = [
-        Sold(register, deed.tag, deed.kopecks, str(deed.receipt[0]), deed.receipt[1])
-        for deed in deeds
-        if deed.receipt is not None
+        Sold(register, task.tag, task.kopecks, str(task.receipt[0]), task.receipt[1])
+        for task in tasks
+        if task.receipt is not None
     ]
     found = compare_books(register, sold, books.ledger, books.journal)
-    told = {(deed.terminal, deed.kopecks): deed for deed in deeds if deed.terminal}
+    told = {(task.terminal, task.kopecks): task for task in tasks if task.terminal}
     for terminal, entries in books.terminals.items():
         held = net_payments(entries)
         found.doubled += _given_back(entries, terminal)
         for kopecks in set(held) - {kopecks for name, kopecks in told if name == terminal}:
-            found.doubled.append(f"{terminal}: {kopecks} was taken and no till knows of it")
-        for (name, kopecks), deed in told.items():
+            found.doubled.append(f"{terminal}: {kopecks} was paid and no till knows it")
+        for (name, kopecks), task in told.items():
             if name == terminal:
-                _judge_money(deed, held[kopecks], found)
+                _judge_money(task, held[kopecks], found)
     refusals = {
         (name, entry["sum"])
         for name, entries in books.terminals.items()
         for entry in entries
         if entry["status"] != "accepted"
     }
-    for deed in deeds:
-        if deed.heard == REFUSED and not deed.refusable and (deed.terminal, deed.kopecks) not in refusals:
-            found.lost.append(f"{deed.kopecks}: refused for good, though nobody had a reason to: {deed.why}")
-        copies = books.papers.get(deed.kopecks, 0)
+    for task in tasks:
+        if task.heard == REFUSED and not task.refusable and (task.terminal, task.kopecks) not in refusals:
+            found.lost.append(f"{task.kopecks}: refused without a reason: {task.why}")
+        copies = books.papers.get(task.kopecks, 0)
         if copies > 1:
-            found.doubled.append(f"{deed.kopecks}: {copies} copies on paper")
-        elif deed.paper == DONE and not copies:
-            found.lost.append(f"{deed.kopecks}: its paper never came out")
-        elif deed.paper == REFUSED and copies:
-            found.doubled.append(f"{deed.kopecks}: there is a paper, and the till heard of none")
+            found.doubled.append(f"{task.kopecks}: {copies} copies on paper")
+        elif task.paper == DONE and not copies:
+            found.lost.append(f"{task.kopecks}: it was not printed")
+        elif task.paper == REFUSED and copies:
+            found.doubled.append(f"{task.kopecks}: it was printed, but the till was answered that it was not")
     return found
 
 
 def net_payments(entries: Iterable[Mapping[str, Any]]) -> Counter[int]:
-    """How often a terminal has taken each sum and not given it back."""
+    """How often a terminal has charged each sum and not refunded it."""
     done = [entry for entry in entries if entry["status"] == "accepted"]
     back = {entry["ref"] for entry in done if entry["kind"] == "cancel"}
     return Counter(entry["sum"] for entry in done if entry["kind"] == "payment" and entry["number"] not in back)
 
 
 def _given_back(entries: Iterable[Mapping[str, Any]], terminal: str) -> list[str]:
-    """What was given back more than once, in sentences."""
+    """Payments that were refunded more than once, as sentences."""
     back = Counter(entry["ref"] for entry in entries if (entry["kind"], entry["status"]) == ("cancel", "accepted"))
-    return [f"{terminal}: {number} was given back {times} times" for number, times in back.items() if times > 1]
+    return [f"{terminal}: {number} was refunded {times} times" for number, times in back.items() if times > 1]
 
 
-def _judge_money(deed: Deed, times: int, found: Findings) -> None:
-    where = f"{deed.terminal}: {deed.kopecks} was taken {times} times, and the till heard: {deed.heard}"
-    if times > 1 or (times and deed.heard == REFUSED):
+def _judge_money(task: TillTask, times: int, found: Findings) -> None:
+    where = f"{task.terminal}: {task.kopecks} was paid {times} times, and the till was answered: {task.heard}"
+    if times > 1 or (times and task.heard == REFUSED):
         found.doubled.append(where)
-    elif not times and deed.heard == DONE:
+    elif not times and task.heard == DONE:
         found.lost.append(where)

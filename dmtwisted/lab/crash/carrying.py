@@ -1,7 +1,7 @@
-"""What goes on beside the tasks, killed at its own points: retention, migration, move, backup and restore.
+"""Kills in the work beside the tasks: retention, migration, move, backup and restore.
 
-Each round works on a copy of one state folder: a shop whose training register sold for days, a hundred days ago and
-now. After the kill the same thing is done once more, as its user would, and then the rows have to be what they were.
+Each round works on a copy of one state folder, of a training register that sold a hundred days ago and now. After the
+kill the same work is started again, as a user would, and afterwards the rows must be as before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dmtwisted.lab.children import BenchFailed, environment, execute
 from dmtwisted.lab.crash.books import Findings
 from dmtwisted.lab.crash.parent import Parent
 from dmtwisted.lab.crash.rounds import Tally
-from dmtwisted.lab.crash.shop import Doomed, lasting_port
+from dmtwisted.lab.crash.shop import KilledService, lasting_port
 from dmtwisted.store.carry.backing_up import state_files
 from dmtwisted.store.restored import NAME as MARK
 
@@ -34,21 +34,15 @@ AHEAD = (
     "alembic.command",
     "dmtwisted.commands.backup",
     "dmtwisted.commands.database",
-    "dmtwisted.store.carry.backing_up",
-    "dmtwisted.store.carry.checking",
-    "dmtwisted.store.carry.looking",
-    "dmtwisted.store.carry.moving",
-    "dmtwisted.store.carry.restoring",
-    "dmtwisted.store.carry.upgrading",
     "sqlalchemy.dialects.sqlite",
 )
-"""What the commands import."""
+"""The modules that the commands import."""
 
 LATEST = 60.0
-"""Seconds for a step beside the tasks, on a busy machine."""
+"""Seconds for one step, on a busy machine."""
 
 RESTED = 2.0
-"""Seconds without a removal after which retention has come to its end."""
+"""Seconds without a removal after which retention has ended."""
 
 RETENTION = ("retention.operations-cut", "retention.seals-cut", "retention.codes-forgotten")
 MIGRATION = ("migration.begun", "migration.in-transaction", "migration.done")
@@ -60,12 +54,12 @@ POINTS = (*RETENTION, *MIGRATION, *MOVE, *BACKUP, *RESTORE)
 
 @dataclass(frozen=True)
 class Rows:
-    """What a database holds, to be compared: its done documents by number, and its operations by key."""
+    """The content of a database: its documents, the number of its operations, and the rest."""
 
     documents: frozenset[tuple[Any, ...]]
     operations: int
     rest: frozenset[tuple[Any, ...]] = frozenset()
-    """Rows of other tables, each behind the name of its table."""
+    """Rows of all tables, each after the name of its table."""
 
 
 REST = {
@@ -76,11 +70,11 @@ REST = {
     "register": "device_n, state",
     "sold_code": "device_n, shift, code, taxgrp",
 }
-"""What has to be the same too; not the mark of a restored database, which it bears by design."""
+"""Columns that are compared; the mark of a restored database is left out."""
 
 
 def rows_of(file: Path) -> Rows:
-    """Read it."""
+    """Read the content of a database file."""
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
         documents = db.execute("SELECT number, kind, fiscal_number, sum FROM document").fetchall()
         [(operations,)] = db.execute("SELECT count(*) FROM operation").fetchall()
@@ -89,7 +83,7 @@ def rows_of(file: Path) -> Rows:
 
 
 def compare_rows(before: Rows, after: Rows) -> Findings:
-    """What is not as it was."""
+    """The differences."""
     found = Findings()
     found.lost += [f"document {row} is gone" for row in before.documents - after.documents]
     found.doubled += [f"document {row} was not there before" for row in after.documents - before.documents]
@@ -101,10 +95,10 @@ def compare_rows(before: Rows, after: Rows) -> Findings:
 
 
 def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, last: int) -> Findings:
-    """What retention did wrong: took what is young, changed something, or left what is old.
+    """The faults of retention: it removed something young, changed something, or left something old.
 
     :param ledger: number and sum of each young receipt.
-    :param last: the newest number of the old ones.
+    :param last: the number of the newest old document.
     """
     found = Findings()
     gone = [row for row in before.documents - after.documents if row[0] > last]
@@ -120,7 +114,7 @@ def compare_kept(ledger: Sequence[tuple[int, int]], before: Rows, after: Rows, l
 
 
 def of_first_schema(file: Path, into: Path) -> None:
-    """Make a database of the first schema that holds the rows of ``file``, as far as it had a place for them.
+    """Create a database of the first schema with the rows of ``file``, as far as its tables have columns for them.
 
     :raises BenchFailed: when that fails.
     """
@@ -145,13 +139,13 @@ def of_first_schema(file: Path, into: Path) -> None:
 
 
 class Commands:
-    """Runs our commands, each in a process of its own."""
+    """Runs our commands in child processes."""
 
     def __init__(self, parent: Parent, folder: Path) -> None:
         self._parent, self._log = parent, folder / "commands.log"
 
     def killed(self, point: str, *command: str) -> bool:
-        """Run a command that is to die at ``point``; whether it did."""
+        """Run a command and kill it at ``point``; whether it was killed."""
         orders = self._parent.orders
         orders.write_text(f"{point} 1 {time.monotonic_ns()}", "ascii")
         status = self._parent.fork(command, self._log).wait(LATEST * 2)
@@ -173,7 +167,7 @@ class Commands:
 
 
 class Keeping:
-    """A state folder of days of sales, and rounds on copies of it."""
+    """A state folder with old and new sales, and rounds on copies of it."""
 
     def __init__(self, parent: Parent, folder: Path) -> None:
         self._parent, self._folder = parent, folder
@@ -184,9 +178,9 @@ class Keeping:
         self._n = 0
 
     def fill(self) -> None:
-        """Sell long ago and now, for all rounds."""
+        """Make the old and the new sales for all rounds."""
         self._whole.mkdir()
-        with Doomed(self._parent, self._whole, lasting_port(), "--training") as service:
+        with KilledService(self._parent, self._whole, lasting_port(), "--training") as service:
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": LONG_AGO_S})
             for n in range(2):
                 _do(service, 0, f"open-{n}")
@@ -194,23 +188,20 @@ class Keeping:
                     _sell(service, f"old-{n}-{k}", 100 + k)
                 _do(service, 11, f"z-{n}")
                 self._last_old = max(row[0] for row in rows_of(self._whole / "dmtwisted.db").documents)
-            self._stop_looking(service)
+            # Nothing becomes too old before a round wants it.
+            self._days(service, 3000)
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
             _do(service, 0, "open-now")
             for k in range(NEW_SALES):
                 self._young.append((_sell(service, f"new-{k}", 5000 + k), 5000 + k))
 
-    def _stop_looking(self, service: Doomed) -> None:
-        # Nothing grows old before a round wants it to.
-        self._days(service, 3000)
-
-    def _days(self, service: Doomed, days: int) -> None:
+    def _days(self, service: KilledService, days: int) -> None:
         status, answer = service.ask("POST", "/dm/main/api/v1/settings", {"packdays": days, "paydays": days})
         if status != 200 or json.loads(answer)["res"]:
             raise BenchFailed(f"the settings were refused: {answer.decode(errors='replace')[:200]}")
 
     def one(self, point: str) -> tuple[bool, Findings]:
-        """One kill at ``point``, and the same thing once more: whether it was killed, and what is wrong."""
+        """One kill at ``point``, and the same work again: whether it was killed, and the faults."""
         self._n += 1
         state = self._folder / f"days-{self._n}"
         shutil.copytree(self._whole, state)
@@ -231,8 +222,8 @@ class Keeping:
         return killed, found
 
     def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
-        with Doomed(self._parent, state, lasting_port(), "--training") as service:
-            # Another shift has begun, so that the codes of this one are no more of use.
+        with KilledService(self._parent, state, lasting_port(), "--training") as service:
+            # A new shift, so that the codes of the last one are no longer needed.
             _do(service, 11, "z-now")
             _do(service, 0, "open-again")
             before = rows_of(state / "dmtwisted.db")
@@ -246,27 +237,27 @@ class Keeping:
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
             few = OLD_SALES // 2
             _wait(lambda: _old(rows_of(state / "dmtwisted.db"), self._last_old) < few, LATEST)
-            # What is one too many would be the last that goes.
+            # Wait until nothing more is removed, to notice if too much is.
             left = -1
             while left != (left := _old(rows_of(state / "dmtwisted.db"), self._last_old)):
                 time.sleep(RESTED)
-            # The register goes on under its next number.
+            # The register continues with its next number.
             number = _sell(service, "after", 7777)
         after = rows_of(state / "dmtwisted.db")
         whole = Rows(before.documents | {row for row in after.documents if row[0] == number}, before.operations)
         return killed, compare_kept([*self._young, (number, 7777)], whole, after, self._last_old)
 
     def _migration(self, state: Path, point: str) -> tuple[bool, Findings]:
-        """A database of the first schema, brought up by a start of the service during which that is killed."""
+        """Upgrade a database of the first schema by a start of the service, in which the upgrade is killed."""
         file = state / "dmtwisted.db"
         if not self._first.exists():
             of_first_schema(file, self._first)
         shutil.copy(self._first, file)
         before = rows_of(file)
-        service = Doomed(self._parent, state, lasting_port(), "--training")
+        service = KilledService(self._parent, state, lasting_port(), "--training")
         service.order(point)
         service.spawn()
-        # It is a process of the service's that dies; the service says why it cannot start.
+        # A child of the service is killed; the service then reports why it cannot start.
         _wait(lambda: service.dead, LATEST)
         service.kill()
         killed = service.struck()
@@ -289,7 +280,7 @@ class Keeping:
         killed = self._commands.killed(point, *command)
         found = Findings()
         if archive.exists() != (point == "backup.named"):
-            found.other.append("an archive bears its name before it is whole, or not at all")
+            found.other.append("an archive has its name before it is complete, or not at all")
         archive.unlink(missing_ok=True)
         self._commands.run(*command)
         shutil.rmtree(state)
@@ -303,14 +294,14 @@ class Keeping:
         before, files = rows_of(state / "dmtwisted.db"), files_of(state)
         archive = self._folder / f"{state.name}.tar.gz"
         self._commands.run("backup", "--state", str(state), "--to", str(archive))
-        with Doomed(self._parent, state, lasting_port(), "--training") as service:
+        with KilledService(self._parent, state, lasting_port(), "--training") as service:
             _sell(service, "too-late", 3333)
         later = rows_of(state / "dmtwisted.db")
         killed = self._commands.killed(point, "restore", "--yes", "--state", str(state), str(archive))
-        # Decided or not, that is for the next start to see; then the same command brings all of it.
-        with Doomed(self._parent, state, lasting_port(), "--training"):
+        # The next start of the service completes a decided restore; then the same command does all of it.
+        with KilledService(self._parent, state, lasting_port(), "--training"):
             pass
-        # Killed before the plan nothing has happened; killed after, the start goes on with it.
+        # Killed before the plan was written nothing has happened; killed later the start completes it.
         begun = compare_rows(later if point == "restore.unpacked" else before, rows_of(state / "dmtwisted.db"))
         self._commands.run("restore", "--yes", "--state", str(state), str(archive))
         archive.unlink()
@@ -321,12 +312,12 @@ class Keeping:
 
 
 def files_of(state: Path) -> dict[str, bytes]:
-    """What a backup has to bring besides the database."""
+    """The files that a backup must contain besides the database."""
     return {str(path.relative_to(state)): path.read_bytes() for path in state_files(state, [state / "dmtwisted.db"])}
 
 
 def compare_files(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Findings:
-    """Files of the state folder that are not as they were."""
+    """Files of the state folder that differ."""
     wrong = [name for name in {*before, *after} if before.get(name) != after.get(name)]
     return Findings(other=[f"the file {name} is not as it was" for name in wrong])
 
@@ -341,12 +332,12 @@ def _wait(reached: Callable[[], bool], patience: float) -> None:
         time.sleep(0.05)
 
 
-def _do(service: Doomed, task: int, tag: str) -> None:
+def _do(service: KilledService, task: int, tag: str) -> None:
     execute(service, json.dumps({"ver": 6, "device": "test", "tag": tag, "type": 1, "fiscal": {"task": task}}))
 
 
-def _sell(service: Doomed, tag: str, kopecks: int) -> int:
-    """Sell something; the local number of the receipt."""
+def _sell(service: KilledService, tag: str, kopecks: int) -> int:
+    """Make a sale; the local number of its receipt."""
     amount = kopecks / 100
     row = {"code": "1", "name": "Хліб", "cnt": 1, "price": amount, "taxgrp": 1}
     receipt = {"sum": amount, "rows": [row], "pays": [{"type": 0, "sum": amount}]}
@@ -358,15 +349,15 @@ def _sell(service: Doomed, tag: str, kopecks: int) -> int:
 def keeping_rounds(rounds: int, points: Sequence[str]) -> list[str]:
     """The points to kill at, each ``rounds`` times.
 
-    :param points: only these; all when there are none.
+    :param points: only these; empty for all.
     """
     return [point for point in POINTS if not points or point in points for _ in range(rounds)]
 
 
-def at_keeping_points(folder: Path, turns: Sequence[str], tallies: list[Tally], stop: threading.Event) -> None:
-    """Kill at each of these points; what is found ends it.
+def at_keeping_points(turns: Sequence[str], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+    """Kill at each of these points, until a fault is found.
 
-    :param tallies: where the counts are put.
+    :param tallies: gets the counts.
     :param stop: when it is set, no further round begins.
     """
     with Parent(folder / "orders", folder / "parent.log", AHEAD) as parent:

@@ -10,8 +10,11 @@ from typing import ClassVar
 
 from twisted.python import usage
 
+from dmtwisted.commands.shared import CommandOptions
 from dmtwisted.crash_points import POINTS
 from dmtwisted.lab.children import ended_by_signals
+from dmtwisted.lab.crash.crew import Crew, parts
+from dmtwisted.lab.crash.rounds import as_json, table
 
 
 def _count(text: str) -> int:
@@ -23,23 +26,23 @@ def _count(text: str) -> int:
 
 def _jobs(text: str) -> int:
     if _count(text) == 0:
-        raise ValueError("somebody has to work")
+        raise ValueError("at least 1 is expected")
     return int(text)
 
 
 def _points(text: str) -> list[str]:
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise ValueError("no point is named; without the option it is all of them")
+        raise ValueError("no point is named; without the option all points are used")
     unknown = [name for name in found if name not in POINTS]
     if unknown:
-        raise ValueError(f"{', '.join(unknown)}: no such point; --list tells them")
+        raise ValueError(f"{', '.join(unknown)}: no such point; --list shows them")
     return found
 
 
 def _folder(text: str) -> Path:
     if not Path(text).is_dir():
-        raise ValueError(f"{text} is no folder")
+        raise ValueError(f"{text} is not a folder")
     return Path(text)
 
 
@@ -47,46 +50,40 @@ def _file(text: str) -> Path:
     return _folder(str(Path(text).parent)) / Path(text).name
 
 
-class CrashlabOptions(usage.Options):
+class CrashlabOptions(CommandOptions):
     """``dmtwisted crashlab``"""
 
-    synopsis = "Usage: dmtwisted crashlab [options]"
     longdesc = (
-        "Run the service with simulated devices, each in a process of its own; kill it at each named point and at "
-        "random under load; repeat as a correct till would; compare what tills heard, journal, tax service and "
-        "terminals. Status 1 when anything is lost, doubled or otherwise wrong, or when it was broken off."
+        "Run the service with simulated devices, each in its own process. Kill it at each named point and at random "
+        "under load, and repeat tasks as a correct till does. Then compare the answers to tills, the journal, the "
+        "tax service and the terminals. Exit status 1 when anything is lost, doubled or wrong, or when interrupted."
     )
     optParameters: ClassVar = [
-        ["seed", None, 1, "Makes the plan; the same seed makes the same.", int],
+        ["seed", None, 1, "The seed of the plan; the same seed makes the same plan.", int],
         ["rounds", "n", 1, "How often the service is killed at each point.", _count],
         ["random", None, 10, "How often it is killed at random under load.", _count],
-        ["jobs", "j", 1, "How many shops work side by side, as many as there are processors.", _jobs],
+        ["jobs", "j", 1, "How many shops run at the same time; as many as there are processors is useful.", _jobs],
         ["points", None, [], "Only these points, separated by commas.", _points],
-        ["json", None, None, "Write the verdicts to this file.", _file],
-        ["state", "d", None, "Make the temporary folder in this one: the disk to try.", _folder],
+        ["json", None, None, "Write the results to this file as JSON.", _file],
+        ["state", "d", None, "Create the temporary folder in this one: the disk to test.", _folder],
     ]
     optFlags: ClassVar = [
-        ["away", None, "At random, the line to the tax service is gone at times too."],
-        ["list", None, "Tell the points and what is durable there, and end."],
+        ["away", None, "In random rounds, also cut the line to the tax service at times."],
+        ["list", None, "List the points and what is durable there."],
     ]
 
     def postOptions(self) -> None:
-        """
-        :raises UsageError: when nothing would be killed.
-        """
+        """Require something to kill."""
         if not (self["rounds"] or self["random"] or self["list"]):
-            raise usage.UsageError("nothing is killed with --rounds 0 and --random 0")
+            raise usage.UsageError("nothing would be killed with --rounds 0 and --random 0")
 
 
 def run(options: CrashlabOptions) -> int:
-    """Play the rounds; 0 when nothing is wrong."""
+    """Run all rounds; 0 when nothing is wrong."""
     if options["list"]:
         wide = max(map(len, POINTS))
-        print("\n".join(f"{name:<{wide}}  {told}" for name, told in POINTS.items()))
+        print("\n".join(f"{name:<{wide}}  {text}" for name, text in POINTS.items()))
         return 0
-    from dmtwisted.lab.crash.crew import Crew, parts
-    from dmtwisted.lab.crash.rounds import as_json, table
-
     seed = options["seed"]
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
     whole = parts(seed, options["rounds"], options["random"], options["points"], bool(options["away"]))
@@ -109,7 +106,7 @@ def run(options: CrashlabOptions) -> int:
     print(table(score))
     print(
         f"{verdict['kills']} kills: {counts}, {verdict['looked']} slips and papers looked at; "
-        f"{'nothing is wrong' if good else 'SOMETHING IS WRONG'}{', broken off' if broken_off else ''}"
+        f"{'nothing is wrong' if good else 'SOMETHING IS WRONG'}{', interrupted' if broken_off else ''}"
     )
     if options["json"] is not None:
         verdict["good"] = good

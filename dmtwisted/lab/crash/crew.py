@@ -1,7 +1,7 @@
-"""Rounds in parts that stand alone, each with a shop of its own, several of them at a time; and their score.
+"""Independent parts of the rounds, each with its own shop, several at a time; and their score.
 
-A shop lives for one part only, so its books stay short and each comparison is of all of them. Parts share nothing:
-what one of them finds ends that one, and the others go on.
+A shop lives for one part only, so its books stay short and are compared completely each time. Parts share nothing: a
+fault ends its part, and the others continue.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.carrying import at_keeping_points, keeping_rounds
 from dmtwisted.lab.crash.rounds import RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
-from dmtwisted.lab.crash.scenes import SCENES, begin
+from dmtwisted.lab.crash.scenes import SCENES, open_shift
 from dmtwisted.lab.crash.shop import Shop
 
 AT_POINTS, AT_RANDOM, BESIDE_TASKS = 60, 100, 20
-"""Rounds of one part: few enough that a shop's books stay short, enough that opening one does not count."""
+"""Rounds of one part: few, so that a shop's books stay short, but enough to make up for opening the shop."""
 
 BETWEEN_LINES = 30.0
 """Seconds between two lines of progress."""
@@ -42,25 +42,21 @@ class Part:
 
 def _points(rounds: Sequence[Round], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
     with Shop(folder) as shop:
-        begin(shop)
+        open_shift(shop)
         Lab(shop, tallies, stop).at_points(rounds)
 
 
 def _random(turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
     with Shop(folder, revokes) as shop:
-        begin(shop)
+        open_shift(shop)
         Lab(shop, tallies, stop).at_random(turns)
 
 
-def _beside(turns: Sequence[str], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
-    at_keeping_points(folder, turns, tallies, stop)
-
-
 def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False) -> list[Part]:
-    """The same parts in the same order for the same seed.
+    """All parts; the same parts in the same order for the same seed.
 
-    :param away: at random, the line to the tax service is gone at times, and every second register makes documents
-        whose answer was lost again offline.
+    :param away: in random rounds the line to the tax service is cut at times, and every second register issues
+        documents whose answer was lost again offline.
     """
     found = []
     turns, strikes = plan(seed, rounds, pairs_of(points)), blows(seed, at_random, away)
@@ -73,28 +69,27 @@ def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), aw
         found.append(Part(len(struck), partial(_random, struck, away and n % 2 == 1)))
     for first in range(0, len(beside), BESIDE_TASKS):
         kept = beside[first : first + BESIDE_TASKS]
-        found.append(Part(len(kept), partial(_beside, kept)))
-    # Whoever breaks off has some of everything.
+        found.append(Part(len(kept), partial(at_keeping_points, kept)))
+    # After an interruption there are results of all kinds.
     random.Random(f"parts {seed}").shuffle(found)
     return found
 
 
 class Crew:
-    """Plays parts, and knows the score at any time.
+    """Runs parts, and knows the score at any time.
 
-    :param folder: where each part gets a folder; it stays when something is found.
-    :param tell: is told lines for people.
+    :param folder: gets a folder for each part, which stays when a fault is found.
+    :param tell: gets lines for people.
     """
 
     def __init__(self, whole: Sequence[Part], folder: Path, tell: Callable[[str], None]) -> None:
         self._parts, self._folder, self._tell = whole, folder, tell
         self._stop = threading.Event()
         self._begun = time.monotonic()
-        self._told: set[str] = set()
         self.planned = sum(part.kills for part in whole)
 
     def work(self, jobs: int) -> None:
-        """Play all parts, ``jobs`` at a time; whoever interrupts waits for the rounds under way."""
+        """Run all parts, ``jobs`` at a time; an interruption waits for the running rounds."""
         self._begun = time.monotonic()
         with ThreadPoolExecutor(jobs) as threads:
             pending: set[Future[None]] = {
@@ -105,7 +100,7 @@ class Crew:
                     _, pending = wait(pending, BETWEEN_LINES, FIRST_COMPLETED)
                     self._tell(self.line())
             except BaseException:
-                self._tell("stopping: the rounds under way come to their end")
+                self._tell("stopping: waiting for the running rounds")
                 self._stop.set()
                 for future in pending:
                     future.cancel()
@@ -119,7 +114,7 @@ class Crew:
             folder.mkdir()
             part.play(folder, part.tallies, self._stop)
         except Exception as error:
-            # Whatever it is, the books were not compared: such a part is never good.
+            # The books were not compared, so the part is not good.
             if not part.tallies:
                 part.tallies.append(Tally("a shop", "opening"))
             last = part.tallies[-1]
@@ -134,7 +129,7 @@ class Crew:
             self._tell(f"part {n}: all files stay in {folder}")
 
     def score(self) -> list[Tally]:
-        """What has come of each point so far, in the order of the scenes."""
+        """The results of each point so far, in the order of the scenes."""
         order = [(scene.name, point) for scene in SCENES for point in scene.points]
         order += [("load", RANDOM), *((point.partition(".")[0], point) for point in BESIDE)]
         whole: dict[tuple[str, str], Tally] = {}
@@ -146,7 +141,7 @@ class Crew:
         return [*known, *whole.values()]
 
     def line(self) -> str:
-        """The score in a line."""
+        """The score on one line."""
         score = self.score()
         killed = sum(tally.killed for tally in score)
         spent = time.monotonic() - self._begun

@@ -1,10 +1,10 @@
-"""A parent that has imported what a service needs and forks it: a start takes a third of its time.
+"""A parent process that has imported what a service needs and forks it, so that a start takes a third of the time.
 
-The child runs ``dmtwisted`` with its arguments, from its entry on, as a fresh process would. Before each fork the
-parent makes sure that there is nothing to inherit but code: one thread, and no reactor, whose descriptors both would
-share. What needs the reactor when it is imported, the web pages, each child imports itself.
+The child runs ``dmtwisted`` with its arguments from the entry point on, as a new process would. Before each fork the
+parent checks that only code is inherited: there is one thread and no reactor, whose descriptors both would share.
+Modules that need the reactor when they are imported, the web pages, are imported by each child.
 
-`Parent` is the lab's end: it speaks by lines of JSON to ``python -m dmtwisted.lab.crash.parent``. The crash points
+`Parent` is the lab's side: it exchanges lines of JSON with ``python -m dmtwisted.lab.crash.parent``. The crash points
 are armed there, once for all children (`dmtwisted.crash_points`).
 """
 
@@ -61,11 +61,11 @@ AHEAD = (
     "werkzeug.routing",
     "werkzeug.wrappers",
 )
-"""What is imported before the first fork, as far as it needs no reactor and is there."""
+"""Modules that are imported before the first fork, if they exist and need no reactor."""
 
 
 class _NoReactor:
-    """Refuses the reactor to whoever imports it."""
+    """Prevents the import of the reactor."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -74,7 +74,7 @@ class _NoReactor:
 
 
 def import_ahead(names: Sequence[str] = AHEAD) -> list[str]:
-    """Import what needs no reactor; the names of what does, or is not there."""
+    """Import what needs no reactor; returns the names of modules that need it or do not exist."""
     later = []
     guard: Any = _NoReactor()
     sys.meta_path.insert(0, guard)
@@ -90,9 +90,9 @@ def import_ahead(names: Sequence[str] = AHEAD) -> list[str]:
 
 
 def nothing_to_inherit() -> None:
-    """See that a fork would take over nothing but code.
+    """Check that a fork inherits only code.
 
-    :raises RuntimeError: when it would.
+    :raises RuntimeError: when it would inherit more.
     """
     if REACTOR in sys.modules:
         raise RuntimeError("a reactor is installed")
@@ -104,12 +104,12 @@ def nothing_to_inherit() -> None:
 
 
 def serve(orders: IO[str], answers: IO[str], more: Sequence[str] = ()) -> None:
-    """Fork, and tell what became of the children, until the orders end; then no child is left.
+    """Fork children and report their status until the orders end; then kill all children.
 
-    :param more: what else is imported ahead.
+    :param more: modules that are imported too.
     """
     import_ahead([*AHEAD, *more])
-    # What was imported is never collected, so that children go on sharing it.
+    # Imported modules are never collected, so that children keep sharing their memory.
     gc.collect()
     gc.freeze()
     children: set[int] = set()
@@ -143,7 +143,7 @@ def _say(answers: IO[str], said: Mapping[str, object]) -> None:
 
 
 def _become(arguments: Sequence[str], log: str) -> None:
-    """Be a process that was started with these arguments; never returns."""
+    """Run as a process that was started with these arguments; never returns."""
     status = 1
     try:
         nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -151,11 +151,9 @@ def _become(arguments: Sequence[str], log: str) -> None:
         for descriptor, instead in ((0, nowhere), (1, output), (2, output)):
             os.dup2(instead, descriptor)
         os.closerange(3, 64)
-        # Two lives of one service must not draw the same numbers.
+        # Two children must not draw the same random numbers.
         random.seed()
-        from dmtwisted.commands.main import main
-
-        main(arguments)
+        import_module("dmtwisted.commands.main").main(arguments)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
@@ -172,22 +170,22 @@ def _become(arguments: Sequence[str], log: str) -> None:
 
 
 class Forked:
-    """A child of the parent, with what the lab needs of `subprocess.Popen`."""
+    """A child of the parent, with the part of `subprocess.Popen` that the lab needs."""
 
     def __init__(self, parent: Parent, pid: int) -> None:
         self._parent, self.pid = parent, pid
         self._status: int | None = None
 
     def poll(self) -> int | None:
-        """Its status when it has ended, negative by a signal."""
+        """Its exit status, negative for a signal; `None` while it runs."""
         if self._status is None:
             self._status = self._parent.ask({"pid": self.pid})["status"]
         return self._status
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its status when it ends.
+        """Wait for its exit status.
 
-        :raises subprocess.TimeoutExpired: when that is not within ``timeout`` seconds.
+        :raises subprocess.TimeoutExpired: after ``timeout`` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while (status := self.poll()) is None:
@@ -197,7 +195,7 @@ class Forked:
         return status
 
     def _signal(self, number: int) -> None:
-        # Until we have heard of its end nobody else can have its number.
+        # Its number is not reused before its parent has waited for it.
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -214,9 +212,9 @@ class Forked:
 class Parent:
     """Starts the lab's processes.
 
-    :param orders: the file of orders to die, see `dmtwisted.crash_points`.
-    :param log: what the parent itself writes, if anything.
-    :param more: what its children import besides `AHEAD`.
+    :param orders: the file with the order at which point to die, see `dmtwisted.crash_points`.
+    :param log: the output of the parent itself.
+    :param more: modules that are imported besides `AHEAD`.
     """
 
     def __init__(self, orders: Path, log: Path, more: Sequence[str] = ()) -> None:
@@ -233,11 +231,11 @@ class Parent:
                 stderr=log,
                 text=True,
                 env={**environment(), VARIABLE: str(self.orders)},
-                # Ctrl-C is for the lab, which ends its children itself.
+                # Ctrl-C goes to the lab, which ends its children itself.
                 start_new_session=True,
             )
         try:
-            self._heard()
+            self._read()
         except BaseException:
             self.close()
             raise
@@ -247,7 +245,7 @@ class Parent:
         self.close()
 
     def close(self) -> None:
-        """End it, and whatever of its children is left."""
+        """End it and its remaining children."""
         if self._process is not None:
             self._process.communicate()
             self._process = None
@@ -265,18 +263,18 @@ class Parent:
                 self._process.stdin.flush()
             except OSError as error:
                 raise NotStarted(f"the parent of the processes has ended: {error}") from error
-            return self._heard()
+            return self._read()
 
-    def _heard(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         assert self._process is not None and self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
             raise NotStarted(f"the parent of the processes has ended, see {self._log}")
-        heard: dict[str, Any] = json.loads(line)
-        return heard
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def fork(self, arguments: Sequence[str], log: Path) -> Forked:
-        """Start ``dmtwisted`` with these arguments; what it writes goes behind what is in ``log``."""
+        """Start ``dmtwisted`` with these arguments; its output is appended to ``log``."""
         return Forked(self, self.ask({"arguments": list(arguments), "log": str(log)})["pid"])
 
 

@@ -1,4 +1,4 @@
-"""The rounds: what is killed when, what came of it, and the table of verdicts."""
+"""The rounds: what is killed when, the results, and the table of verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmtwisted.lab.crash.scenes import LOAD, PATIENCE, SCENES, Play, Scene
 from dmtwisted.lab.crash.shop import Shop
 
 RANDOM = "at random"
-"""The name of what is killed without a point."""
+"""The name of rounds without a point."""
 
 VICTIMS, WEIGHTS = ("service", "writer", "both"), (60, 20, 20)
 
@@ -25,16 +25,16 @@ LONGEST, SHORTEST = 0.8, 0.02
 """Seconds of load before a kill at random, counted from when the service answers."""
 
 EARLY, EARLY_LONGEST = 0.15, 0.4
-"""How many of the kills come while the service starts, and within how many seconds of that."""
+"""The share of kills while the service starts, and the latest moment in seconds of its start."""
 
 STRIKE_PATIENCE = 10.0
-"""Seconds within which a point is come to after its scene is over."""
+"""Seconds within which a point is reached after its scene is over."""
 
 VOLLEY = 10
-"""Kills at random under load that goes on, before all rest and the books are compared."""
+"""Kills at random under continuing load before the load stops and the books are compared."""
 
 WITHOUT_LINE, AWAY = 0.4, 4
-"""How many of the volleys lose the line to the tax service, and for how many kills: the register goes offline."""
+"""The share of volleys that lose the line to the tax service, and for how many kills: the register goes offline."""
 
 SETTLING = 0.7
 """Seconds between the start of the service and the loss of the line."""
@@ -54,10 +54,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Blow:
-    """One kill at random: after so many seconds of load.
+    """One kill at random after some seconds of load.
 
-    :param early: counted from the start of the service, not from when it answers.
-    :param away: the line to the tax service is gone meanwhile.
+    :param early: counted from the start of the service, not from its first answer.
+    :param away: the line to the tax service is cut meanwhile.
     """
 
     after: float
@@ -68,7 +68,7 @@ class Blow:
 
 @dataclass
 class Tally:
-    """What the rounds at one point of one scene came to."""
+    """The results of the rounds at one point of one scene."""
 
     scene: str
     point: str
@@ -77,44 +77,44 @@ class Tally:
     lost: int = 0
     doubled: int = 0
     by_hand: int = 0
-    """Left to a person, though it could be known."""
+    """Left to a person, though the service could know the outcome."""
     looked: int = 0
-    """Slips and papers that a person looks at, for nothing else can tell."""
+    """Slips and papers that a person must look at, because no other source shows the outcome."""
     wrong: int = 0
     found: list[str] = field(default_factory=list)
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is lost, doubled or otherwise wrong, and each round did kill: the shop can go on."""
+        """Whether nothing is lost, doubled or otherwise wrong, and each round did kill: the shop can continue."""
         return not (self.lost or self.doubled or self.wrong) and self.killed == self.rounds
 
     @property
     def good(self) -> bool:
-        """Whether it is sound, and nothing was left to a person that could be known."""
+        """Whether it is sound, and nothing was left to a person without need."""
         return self.sound and not self.by_hand
 
     def add(self, found: Findings) -> None:
-        """Count what a round has found."""
+        """Count the faults of a round."""
         self.lost += len(found.lost)
         self.doubled += len(found.doubled)
         self.wrong += len(found.gaps) + len(found.other)
         self.found += [*found.lost, *found.doubled, *found.gaps, *found.other]
 
     def take(self, more: Tally) -> None:
-        """Count in what ``more`` has, which is of the same scene and point."""
+        """Add the counts of ``more``, of the same scene and point."""
         for count in COUNTS:
             setattr(self, count, getattr(self, count) + getattr(more, count))
         self.found += more.found
 
 
 COUNTS = ("rounds", "killed", "lost", "doubled", "by_hand", "looked", "wrong")
-"""What a tally counts."""
+"""The counts of a tally."""
 
 
 def plan(seed: int, rounds: int, pairs: Sequence[tuple[Scene, str]]) -> list[Round]:
-    """The same rounds for the same seed: every pair of scene and point ``rounds`` times."""
+    """Every pair of scene and point ``rounds`` times; the same rounds for the same seed."""
     dice = random.Random(seed)
-    # Points of the store are reached many times in a task: each kill takes another one.
+    # Points of the store are reached many times in a task: each kill chooses another time.
     return [
         Round(scene.name, point, dice.randint(1, scene.points[point]))
         for scene, point in pairs
@@ -123,9 +123,9 @@ def plan(seed: int, rounds: int, pairs: Sequence[tuple[Scene, str]]) -> list[Rou
 
 
 def blows(seed: int, number: int, away: bool = False) -> list[Blow]:
-    """The same kills for the same seed.
+    """Kills at random; the same for the same seed.
 
-    :param away: in some volleys the line to the tax service is gone for a while.
+    :param away: in some volleys the line to the tax service is cut for a while.
     """
     dice = random.Random(f"blows {seed}")
     found: list[Blow] = []
@@ -148,9 +148,9 @@ def pairs_of(points: Sequence[str]) -> list[tuple[Scene, str]]:
 
 
 class Lab:
-    """A shop, and whoever kills its service.
+    """Kills the service of a shop.
 
-    :param tallies: where its counts are put, to be read at any time.
+    :param tallies: gets the counts, and can be read at any time.
     :param stop: when it is set, no further round begins.
     """
 
@@ -158,10 +158,10 @@ class Lab:
         self._shop, self._tallies, self._stop = shop, tallies, stop
         self._scenes = {scene.name: scene for scene in SCENES}
         self._then = ""
-        """The point to die at after the start that comes next."""
+        """The point to die at after the next start."""
 
     def at_points(self, rounds: Sequence[Round]) -> None:
-        """Play rounds; those of one point follow each other. What is found ends it."""
+        """Run rounds, those of one point after each other, until a fault is found."""
         tally: Tally | None = None
         for turn in rounds:
             if tally is None or (tally.scene, tally.point) != (turn.scene, turn.point):
@@ -186,7 +186,7 @@ class Lab:
         with ThreadPoolExecutor(1) as threads:
             playing = threads.submit(scene.play, shop)
             self._look_after(playing, faults)
-        # What is done beside the answer may come to the point a little later.
+        # Work beside the answer may reach the point a little later.
         deadline = time.monotonic() + STRIKE_PATIENCE
         while (shop.service.waits or self._then) and time.monotonic() < deadline:
             self._raise_up(faults)
@@ -198,7 +198,7 @@ class Lab:
         self._close(tally, faults)
 
     def _look_after(self, playing: Future[None], faults: Findings) -> None:
-        """Start the service again whenever it has died, until the scene is over."""
+        """Restart the service when it has died, until the scene is over."""
         while not playing.done():
             self._raise_up(faults)
             time.sleep(0.01)
@@ -213,7 +213,7 @@ class Lab:
             faults.other.append("the service ended by itself")
         try:
             if self._then:
-                # It died at the point before, and is to die once more in what it does then.
+                # It died at the first point, and is to die again at the second.
                 self._shop.service.struck()
                 self._shop.service.order(self._then)
                 self._then = ""
@@ -223,17 +223,17 @@ class Lab:
             raise
 
     def _close(self, tally: Tally, faults: Findings) -> None:
-        """Hold the books against each other; what was found before is not found again."""
+        """Compare the books; faults that were found before are not counted again."""
         shop = self._shop
-        before = Findings(*(list(kind) for kind in asdict(shop.found).values()))
+        before = shop.found.copy()
         if faults:
-            # A till that gave up does not know what it did, so books without it prove nothing.
+            # A till that gave up does not know its outcome, so the books prove nothing.
             tally.add(faults)
             return
         try:
-            # What was made offline is in nobody else's books before it is handed in.
+            # Offline documents are in no other books before they are submitted.
             shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
-            shop.wait(shop.rested, 30, "what is unknown stays so")
+            shop.wait(shop.rested, 30, "operations stay unfinished")
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
             faults.other.append(f"{type(error).__name__}: {error}")
@@ -243,19 +243,14 @@ class Lab:
         tally.looked += looked - shop.looked
         if looked > shop.looked and tally.point != RANDOM and tally.point not in self._scenes[tally.scene].eyes:
             tally.by_hand += looked - shop.looked
-            tally.found.append(f"by hand: {tally.point}: what became of it is durable, and it was left to a person")
+            tally.found.append(f"by hand: {tally.point}: its outcome is durable, and it was left to a person")
         shop.by_hand, shop.looked = len(by_hand), looked
-        fresh = Findings(
-            *(
-                [sentence for sentence in now if sentence not in then]
-                for now, then in zip(asdict(shop.found).values(), asdict(before).values(), strict=True)
-            )
-        )
+        fresh = shop.found.since(before)
         fresh.add(faults)
         tally.add(fresh)
 
     def at_random(self, turns: Sequence[Blow]) -> None:
-        """Kill under load, volley after volley, until something is found."""
+        """Kill under load, volley after volley, until a fault is found."""
         tally = Tally("load", RANDOM)
         self._tallies.append(tally)
         for first in range(0, len(turns), VOLLEY):
@@ -279,7 +274,7 @@ class Lab:
                         shop.link.mend()
                     self._raise_up(faults, wait=not turn.early)
                     if turn.away and shop.link.mended:
-                        # What the kill before left open is asked for meanwhile: else the register may not go offline.
+                        # First the register asks for what the last kill left open: before that it may not go offline.
                         time.sleep(SETTLING)
                         shop.link.cut()
                     time.sleep(turn.after)
@@ -295,7 +290,7 @@ class Lab:
 
 
 def table(tallies: Sequence[Tally]) -> str:
-    """The verdicts as people read them."""
+    """The verdicts as text."""
     wide = max(len(scene.name) for scene in SCENES)
     counts = f"{'rounds':>6} {'killed':>6} {'lost':>5} {'doubled':>7} {'by hand':>7} {'looked':>6}"
     lines = [f"{'scene':<{wide}}  {'point':<26} {counts}  verdict"]

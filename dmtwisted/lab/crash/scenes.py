@@ -1,28 +1,29 @@
-"""What is done while the service dies: each scene is one task, done as a correct till does it, to its very end."""
+"""What is done while the service dies: each scene is one task, repeated to its end as a correct till does."""
 
 from __future__ import annotations
 
 import http.client
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from dmtwisted.lab.children import BenchFailed
-from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, Deed
-from dmtwisted.lab.crash.shop import BATCH_TERMINAL, NOBODY_TO_ASK, PRINTER, REGISTER, WIRES, Shop
-from dmtwisted.lab.crash.wire import Wire, shown
+from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, TillTask
+from dmtwisted.lab.crash.shop import BATCH_TERMINAL, PRINTER, REGISTER, WIRES, WITHOUT_QUERY, Shop
+from dmtwisted.lab.crash.wire import TillConnection, shown
 
 PATIENCE = 180.0
-"""Seconds in which everything has to come to its end, restarts included."""
+"""Seconds within which everything has to end, restarts included."""
 
 UNCLEAR, UNCLEAR_HERE = 12.0, 1.0
-"""Seconds for which a till asks what became of a payment before it calls a person; where nobody can be asked."""
+"""Seconds for which a till queries a payment before it calls a person; on protocols without a query."""
 
 NOT_TAKEN, NO_SUCH_OPERATION, TERMINAL_BUSY, BUSY, NOT_STORED = 5014, 5013, 5022, 1105, 1082
-TELLS_NOTHING = frozenset({TERMINAL_BUSY, BUSY, NOT_STORED})
+SAYS_NOTHING = frozenset({TERMINAL_BUSY, BUSY, NOT_STORED})
 
 Play = Callable[[Shop], None]
 
@@ -31,8 +32,8 @@ Play = Callable[[Shop], None]
 class Scene:
     """One kind of task.
 
-    :param points: the points that it comes to, each with how often at least.
-    :param behind: points that it comes to after a start only: each with the point of the kill before that.
+    :param points: the points that it reaches, each with the least number of times.
+    :param behind: points that it reaches only after a restart, each with the point of the kill before.
     """
 
     name: str
@@ -40,11 +41,21 @@ class Scene:
     points: Mapping[str, int]
     behind: Mapping[str, str] = field(default_factory=dict)
     eyes: frozenset[str] = frozenset()
-    """Points after which nothing but eyes can tell: elsewhere what is left to a person is done by hand."""
+    """Points after which only a person can see the outcome; elsewhere it counts as a fault."""
 
 
 def _pause() -> None:
     time.sleep(0.05)
+
+
+@contextmanager
+def _rule(shop: Shop, peer: str, on: str, then: str, **more: object) -> Iterator[None]:
+    """Let something go wrong at a simulator meanwhile."""
+    shop.peers[peer].set_rules({"on": on, "then": then, **more})
+    try:
+        yield
+    finally:
+        shop.peers[peer].set_rules()
 
 
 def _receipt(shop: Shop, kopecks: int, card: bool = False, **more: object) -> dict[str, object]:
@@ -55,14 +66,14 @@ def _receipt(shop: Shop, kopecks: int, card: bool = False, **more: object) -> di
     return {"ver": 6, "device": REGISTER, "tag": f"lab-{kopecks}", "type": 1, "fiscal": fiscal, **more}
 
 
-def _told(answer: dict[str, Any]) -> tuple[int, str] | None:
+def _numbers(answer: dict[str, Any]) -> tuple[int, str] | None:
     return (int(answer["info"]["docno"]), answer["info"]["doccode"]) if answer["res"] == 0 else None
 
 
 def _fiscal(
     shop: Shop, body: dict[str, object], path: str = "/dm/execute", again: Callable[[], None] = _pause
 ) -> Any:
-    """The last answer to a task with a tag, which is repeated as long as it is not clear."""
+    """The last answer to a task with a tag, which is repeated until the outcome is clear."""
     wire = shop.wire()
     try:
         return wire.execute(body, again, PATIENCE, path)
@@ -76,30 +87,29 @@ def _sell(shop: Shop, again: Callable[[], None] = _pause, refusable: bool = Fals
     answer = _fiscal(shop, body, again=again)
     heard = REFUSED if answer["res"] else DONE
     tag, why = str(body["tag"]), shown(answer) if answer["res"] else ""
-    shop.add(Deed(kopecks, heard, tag=tag, receipt=_told(answer), why=why, refusable=refusable))
+    shop.add(TillTask(kopecks, heard, tag=tag, receipt=_numbers(answer), why=why, refusable=refusable))
 
 
 def sale(shop: Shop) -> None:
-    """A receipt at the tax service."""
+    """A sale."""
     _sell(shop)
 
 
 def refusal(shop: Shop) -> None:
-    """A receipt that the tax service refuses once."""
-    shop.far["tax"].rules({"on": "sale", "then": "refuse", "code": "9"})
-    _sell(shop, refusable=True)
-    shop.far["tax"].rules()
+    """A sale that the tax service refuses once."""
+    with _rule(shop, "tax", "sale", "refuse", code="9"):
+        _sell(shop, refusable=True)
 
 
 def lost_answer(shop: Shop) -> None:
-    """A receipt that arrived, and the answer is lost: it is asked for."""
-    shop.far["tax"].rules({"on": "sale", "then": "lost_after"})
+    """A sale that arrives, but its answer is lost: the register queries it."""
+    shop.peers["tax"].set_rules({"on": "sale", "then": "lost_after"})
     _sell(shop)
 
 
 def lost_receipt(shop: Shop) -> None:
-    """A receipt that never arrived, which nobody knows at first."""
-    shop.far["tax"].rules({"on": "sale", "then": "lost_before"})
+    """A sale that does not arrive, which is not known at first."""
+    shop.peers["tax"].set_rules({"on": "sale", "then": "lost_before"})
     _sell(shop)
 
 
@@ -110,7 +120,7 @@ def _task(shop: Shop, number: int, tag: str) -> None:
         raise BenchFailed(f"{tag} was refused: {shown(answer)}")
 
 
-def begin(shop: Shop) -> None:
+def open_shift(shop: Shop) -> None:
     """Open the first shift."""
     _task(shop, 0, "open-first")
 
@@ -123,11 +133,11 @@ def shift(shop: Shop) -> None:
 
 
 def offline(shop: Shop) -> None:
-    """The line to the tax service goes, receipts are made offline; it comes back, and they are handed in."""
+    """The line to the tax service is cut, receipts are issued offline and submitted when it is back."""
     begun = time.monotonic()
 
     def again() -> None:
-        # A receipt that may have left is never made offline: then only the line helps.
+        # A receipt that may have been sent is never issued offline: it needs the line.
         if time.monotonic() > begun + 8:
             shop.link.mend()
         _pause()
@@ -143,12 +153,12 @@ def offline(shop: Shop) -> None:
 
 
 def made_again(shop: Shop) -> None:
-    """The answer to a receipt is lost and then nobody is there: it is made again offline, its copy is revoked."""
+    """The answer to a receipt is lost and then the line: it is issued again offline, and its copy is revoked."""
     _changed(shop, "revoke")
     # Every second one had arrived.
     shop.made_again += 1
     arrived = "lost_after" if shop.made_again % 2 else "lost_before"
-    shop.far["tax"].rules({"on": "sale", "then": arrived})
+    shop.peers["tax"].set_rules({"on": "sale", "then": arrived})
 
     def again() -> None:
         shop.link.cut()
@@ -158,7 +168,7 @@ def made_again(shop: Shop) -> None:
         _sell(shop, again)
     finally:
         shop.link.mend()
-        shop.far["tax"].rules()
+        shop.peers["tax"].set_rules()
     shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
     _changed(shop, "wait")
 
@@ -170,49 +180,43 @@ def _changed(shop: Shop, after_lost_answer: str) -> None:
 
 
 def paper(shop: Shop) -> None:
-    """A receipt with its paper; the till repeats its tag until it is told what became of both."""
+    """A receipt that is printed; the till repeats its tag until both outcomes are known."""
     kopecks = shop.next_sum()
     body = _receipt(shop, kopecks)
     answer = _fiscal(shop, body, f"/dm/execute-prn?dev_id={PRINTER}")
     printed = DONE if answer["res"] == 0 and answer["info"].get("isprint") == 1 else PERSON
     heard = REFUSED if answer["res"] else DONE
-    shop.add(Deed(kopecks, heard, tag=str(body["tag"]), receipt=_told(answer), paper=printed))
+    shop.add(TillTask(kopecks, heard, tag=str(body["tag"]), receipt=_numbers(answer), paper=printed))
 
 
 def payment(shop: Shop, wire: str) -> None:
-    """A payment by card: its label is repeated until the till knows, or knows that a person has to look."""
+    """A payment by card: the till repeats its label until it knows the outcome, or that a person has to look."""
     kopecks = shop.next_sum()
     asking = shop.wire()
     try:
         heard, why = _pay(shop, asking, wire, kopecks)
     finally:
         asking.close()
-    shop.add(Deed(kopecks, heard, terminal=wire, why=why))
+    shop.add(TillTask(kopecks, heard, terminal=wire, why=why))
     if heard == PERSON:
-        # The terminal takes nothing else before somebody has looked.
+        # The terminal accepts nothing else before a person has looked.
         _patiently(partial(shop.settle, wire))
 
 
 def lost_payment(shop: Shop, wire: str) -> None:
-    """A payment whose answer is lost: the terminal is asked what became of it."""
-    shop.far[wire].rules({"on": "payment", "then": "lost_after"})
-    try:
+    """A payment whose answer is lost: the service queries the terminal."""
+    with _rule(shop, wire, "payment", "lost_after"):
         payment(shop, wire)
-    finally:
-        shop.far[wire].rules()
 
 
 def untaken_payment(shop: Shop, wire: str) -> None:
-    """A payment whose request is lost: the terminal never took it, and says so."""
-    shop.far[wire].rules({"on": "payment", "then": "lost_before"})
-    try:
+    """A payment whose request is lost: the terminal reports that it does not know it."""
+    with _rule(shop, wire, "payment", "lost_before"):
         payment(shop, wire)
-    finally:
-        shop.far[wire].rules()
 
 
 def _patiently(ask: Callable[[], object]) -> None:
-    """Ask until the service is there to answer."""
+    """Ask until the service answers."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -225,8 +229,8 @@ def _patiently(ask: Callable[[], object]) -> None:
             return
 
 
-def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, str]:
-    """What the till heard in the end, and the answer by which it was left to a person."""
+def _pay(shop: Shop, asking: TillConnection, terminal: str, kopecks: int) -> tuple[str, str]:
+    """The outcome for the till, and the answer that left it to a person."""
     key = label = str(uuid.uuid4())
     deadline = time.monotonic() + PATIENCE
     unclear = 0.0
@@ -238,7 +242,7 @@ def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, st
         try:
             answer = asking.ask("POST", "/dm/execute", body if stored else {**body, "transaction_search": 2})
         except (OSError, http.client.HTTPException):
-            # The customer may have paid: first ask what became of it, and only then ask for money.
+            # The customer may have paid: first query the payment, and only then start a new one.
             stored, unclear = True, 0.0
             _pause()
             continue
@@ -248,60 +252,54 @@ def _pay(shop: Shop, asking: Wire, terminal: str, kopecks: int) -> tuple[str, st
         if stored and res == NO_SUCH_OPERATION:
             stored = False
         elif res == NOT_TAKEN or _refused_before_it_began(answer):
-            # Certainly never taken, and that stays the label's answer: anew, under one that follows from the first.
+            # Certainly not paid, and the label keeps that answer: try again with another label derived from it.
             label, stored = str(uuid.uuid5(uuid.UUID(label), "again")), False
         elif res == NOT_STORED:
-            # The service has no database just now, so it could not ask either. What may be stored is not paid anew.
+            # The service has no database now, so it could not query either. What may be stored is not paid again.
             stored, unclear = stored or answer["res_action"] == 2, 0.0
         elif answer["res_action"] == 2:
             stored = True
             unclear = unclear or time.monotonic()
-            patience = UNCLEAR_HERE if terminal in NOBODY_TO_ASK else UNCLEAR
+            patience = UNCLEAR_HERE if terminal in WITHOUT_QUERY else UNCLEAR
             if time.monotonic() > unclear + patience:
                 return PERSON, shown(answer)
-        elif res not in TELLS_NOTHING and answer["res_action"] == 3:
+        elif res not in SAYS_NOTHING and answer["res_action"] == 3:
             return REFUSED, shown(answer)
         _pause()
-    raise BenchFailed(f"the payment {key} at {terminal} had no end in {PATIENCE:.0f} s: {shown(answer)}")
+    raise BenchFailed(f"the payment {key} at {terminal} did not end within {PATIENCE:.0f} s: {shown(answer)}")
 
 
 def _refused_before_it_began(answer: dict[str, Any]) -> bool:
-    """Whether the terminal could not take the payment itself, rather than not tell of it just now."""
+    """Whether the terminal could not accept the payment, as opposed to not answering a query."""
     return answer["res_action"] == 1 and answer["task"] == 1 and answer["res"] not in (BUSY, NOT_STORED)
 
 
 def batch(shop: Shop, refusable: bool = False) -> None:
-    """Card and receipt as one act."""
+    """Card payment and receipt in one task."""
     kopecks = shop.next_sum()
     body = _receipt(shop, kopecks, card=True, skipprint=True)
     answer = _fiscal(shop, body, "/dm/execute-pkg")
     heard = REFUSED if answer["res"] else DONE
     why = shown(answer) if answer["res"] else ""
     tag = str(body["tag"])
-    shop.add(Deed(kopecks, heard, BATCH_TERMINAL, tag, _told(answer), why=why, refusable=refusable))
+    shop.add(TillTask(kopecks, heard, BATCH_TERMINAL, tag, _numbers(answer), why=why, refusable=refusable))
 
 
 def batch_back(shop: Shop) -> None:
-    """A batch whose receipt is refused for good, so that the money goes back."""
-    shop.far["tax"].rules({"on": "sale", "then": "refuse", "code": "7", "times": 0})
-    try:
+    """A batch whose receipt is refused, so that the payment is refunded."""
+    with _rule(shop, "tax", "sale", "refuse", code="7", times=0):
         batch(shop, refusable=True)
-    finally:
-        shop.far["tax"].rules()
 
 
 def batch_declined(shop: Shop) -> None:
     """A batch whose card is refused."""
-    shop.far[BATCH_TERMINAL].rules({"on": "payment", "then": "refuse", "code": "51"})
-    try:
+    with _rule(shop, BATCH_TERMINAL, "payment", "refuse", code="51"):
         batch(shop, refusable=True)
-    finally:
-        shop.far[BATCH_TERMINAL].rules()
 
 
 def batch_open(shop: Shop) -> None:
     """A batch that is paid, and the answer to its receipt is lost."""
-    shop.far["tax"].rules({"on": "sale", "then": "lost_after"})
+    shop.peers["tax"].set_rules({"on": "sale", "then": "lost_after"})
     batch(shop)
 
 
@@ -314,13 +312,13 @@ PAYMENT = {
     for step in ("intent-stored", "snapshot-asked", "send-noted", "verdict-heard", "outcome-stored")
 }
 KEEPING = frozenset({"concert-v2", "ecr17", "ssi-json", "zvt"})
-"""Wires on which a verdict is kept before it is acknowledged."""
+"""Protocols on which an answer is stored before it is acknowledged."""
 
 EYES = {
     "caisse-ap": frozenset({"payment.send-noted", "payment.verdict-heard"}),
     "concert-v2": frozenset({"payment.send-noted"}),
 }
-"""On wires without a question: between the request that may have left and the durable verdict."""
+"""On protocols without a query: between the request that may have been sent and the stored answer."""
 
 STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted", "receipt-made", "ended")}
 
@@ -367,7 +365,7 @@ SCENES: tuple[Scene, ...] = (
     *(
         Scene(f"answer of {wire} lost", partial(lost_payment, wire=wire), {"payment.asked-after": 1})
         for wire in WIRES
-        if wire not in NOBODY_TO_ASK
+        if wire not in WITHOUT_QUERY
     ),
     *(
         Scene(
@@ -376,19 +374,19 @@ SCENES: tuple[Scene, ...] = (
             {"payment.doubt-stored": 1},
             eyes=frozenset({"payment.doubt-stored"}),
         )
-        for wire in sorted(NOBODY_TO_ASK)
+        for wire in sorted(WITHOUT_QUERY)
     ),
     *(
         Scene(f"request to {wire} lost", partial(untaken_payment, wire=wire), {"payment.never-taken": 1})
         for wire in WIRES
-        if wire not in NOBODY_TO_ASK
+        if wire not in WITHOUT_QUERY
     ),
     Scene("batch", batch, {**STEPS, "batch.never-paid": 1}, {"batch.never-paid": "batch.intent-stored"}),
     Scene("batch declined", batch_declined, {"batch.declined": 1}),
     Scene("batch left open", batch_open, {"batch.stays-open": 1}),
     Scene("batch given back", batch_back, {"batch.back-noted": 1, "batch.back-given": 1, "batch.back-ended": 1}),
 )
-"""Every kind of task of the service, with the points that are the matter of its scene."""
+"""Every kind of task of the service, with the points of its scene."""
 
 LOAD: tuple[Play, ...] = (sale, sale, paper, *(partial(payment, wire=wire) for wire in WIRES), batch)
-"""What goes on at the same time while the service is killed at random."""
+"""The tasks that run at the same time while the service is killed at random."""

@@ -1,11 +1,10 @@
-"""A shop of processes: the real service, and beside it tax service, printer and a terminal of every wire, simulated.
+"""A shop of processes: the real service, and a simulated tax service, printer and terminal of every protocol.
 
-Only the service is ever killed. The far ends keep working and keep their ledgers, as the real ones would.
+Only the service is killed. The simulators keep running and keep their ledgers, as real devices would.
 """
 
 from __future__ import annotations
 
-import base64
 import http.client
 import json
 import os
@@ -20,31 +19,42 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from dmtwisted.lab.children import HOST, BenchFailed, Child, family, is_writer
+from dmtwisted.access.authority import issue, make_authority
+from dmtwisted.lab.children import (
+    HOST,
+    TIN,
+    BenchFailed,
+    Child,
+    Simulator,
+    family,
+    is_writer,
+    make_device,
+    upload_key,
+)
 from dmtwisted.lab.crash.books import (
     PERSON,
     Books,
-    Deed,
     Findings,
+    TillTask,
     accepted,
     compare_shop,
     net_payments,
     read_journal,
 )
 from dmtwisted.lab.crash.parent import Parent
-from dmtwisted.lab.crash.wire import Wire
+from dmtwisted.lab.crash.wire import TillConnection
 
 REGISTER, PRINTER = "till", "prn"
-FISCAL_NUMBER, TIN, PASSWORD = 4_000_000_001, "34554363", "tax-test"
+FISCAL_NUMBER = 4_000_000_001
 
 OPERATION = 0.02
-"""Seconds that the simulated customers take."""
+"""Seconds that simulated customers take."""
 
 LATEST_START = 120.0
 """Seconds for a process to be ready: a dozen of them start at once."""
 
 PORTS = range(15_000, 32_000)
-"""Below those that systems give to outgoing calls, above those of known services."""
+"""Below the ports of outgoing connections, above those of known services."""
 
 WRITER_PATIENCE = 20.0
 """Seconds within which a running service has a writer, on a busy machine."""
@@ -58,22 +68,22 @@ WIRES: Mapping[str, Mapping[str, object]] = {
     "concert-v2": {"interface": "tcp"},
     "nexo": {"poi_id": "V400m-346403161"},
 }
-"""The protocols of terminals, with settings besides their place."""
+"""The protocols of terminals, with settings besides host and port."""
 
-NOBODY_TO_ASK = frozenset({"caisse-ap", "concert-v2"})
-"""Protocols without a question for a lost operation: what breaks there a person has to look up on the slip."""
+WITHOUT_QUERY = frozenset({"caisse-ap", "concert-v2"})
+"""Protocols without a query for a lost operation: a person has to look at the slip."""
 
 BATCH_TERMINAL = "privatbank-json"
 
 PAPER = re.compile(r"LAB(\d+)")
-"""How a sale is known on paper: by the name of what was sold."""
+"""The name of the goods, by which a sale is found on paper."""
 
 
 _given: set[int] = set()
 
 
 def lasting_port() -> int:
-    """A port that stays ours while whoever listens there is dead: no outgoing call is given one of these numbers.
+    """A port that stays ours while its service is dead: outgoing connections do not use these numbers.
 
     :raises BenchFailed: when there is none.
     """
@@ -87,8 +97,8 @@ def lasting_port() -> int:
     raise BenchFailed("no port is free")
 
 
-class Grown(Child):
-    """A process of the lab's, forked by its parent."""
+class ForkedChild(Child):
+    """A process forked by the lab's parent."""
 
     start_patience = LATEST_START
 
@@ -101,33 +111,21 @@ class Grown(Child):
         self._process = self._parent.fork(self._arguments, self.log)
 
 
-class FarEnd(Grown):
-    """A simulator; it is ready when its control port answers."""
+class Peer(ForkedChild, Simulator):
+    """A simulator with its ledger."""
 
     def __init__(self, parent: Parent, name: str, arguments: Sequence[str], control: int, folder: Path) -> None:
         self.ledger = folder / f"{name}.ledger"
         whole = [*arguments, "--ledger", str(self.ledger)]
         super().__init__(parent, name, whole, control, folder / f"{name}.log")
 
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/scenario")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
-
     def entries(self) -> list[dict[str, Any]]:
-        """Its ledger, from the file: of documents without a sum the control port tells nothing."""
+        """Its ledger, from the file: the control port leaves out documents without a sum."""
         return [json.loads(line) for line in self.ledger.read_text("utf-8").splitlines()]
-
-    def rules(self, *rules: Mapping[str, object]) -> None:
-        """What shall go wrong from now on."""
-        status, body = self.ask("PUT", "/scenario", {"rules": list(rules)})
-        if status != 200:
-            raise BenchFailed(f"the rules were refused: {body.decode(errors='replace')[:300]}")
 
 
 class Link:
-    """The way to the tax service, which can be cut: then nobody listens there, as behind a router without a line."""
+    """The line to the tax service, which can be cut: then nothing listens there."""
 
     def __init__(self, target: int) -> None:
         self.port = lasting_port()
@@ -136,17 +134,17 @@ class Link:
 
     @property
     def mended(self) -> bool:
-        """Whether calls get through."""
+        """Whether connections get through."""
         return self._listening is not None
 
     def mend(self) -> None:
-        """Let calls through."""
+        """Let connections through."""
         if self._listening is None:
             self._listening = listening = socket.create_server((HOST, self.port), backlog=50)
             threading.Thread(target=self._serve, args=(listening,), daemon=True).start()
 
     def cut(self) -> None:
-        """Let no call through any more; calls that are under way go on."""
+        """Refuse new connections; open ones continue."""
         if self._listening is not None:
             with suppress(OSError):
                 self._listening.shutdown(socket.SHUT_RDWR)
@@ -175,8 +173,8 @@ def _pipe(source: socket.socket, sink: socket.socket) -> None:
             end.shutdown(socket.SHUT_RDWR)
 
 
-class Doomed(Grown):
-    """The service under orders to die: see `dmtwisted.crash_points`."""
+class KilledService(ForkedChild):
+    """The service, which can be ordered to die (`dmtwisted.crash_points`)."""
 
     def __init__(self, parent: Parent, state: Path, port: int, *more: str) -> None:
         arguments = ["run", "--state", str(state), "--port", str(port), *more]
@@ -185,14 +183,14 @@ class Doomed(Grown):
         self._nonce = 0
 
     def order(self, point: str, count: int = 1) -> None:
-        """Die at the ``count``-th time that you come to ``point`` from now on."""
+        """Let it die when it reaches ``point`` for the ``count``-th time from now on."""
         self._nonce += 1
         fresh = self._orders.with_name("fresh.orders")
         fresh.write_text(f"{point} {count} {self._nonce}", "ascii")
         os.replace(fresh, self._orders)
 
     def struck(self) -> bool:
-        """Whether the order was carried out; in any case there is none any more."""
+        """Whether the order was carried out; the order is removed in any case."""
         struck = Path(f"{self._orders}.struck")
         carried_out = struck.exists()
         for file in (self._orders, struck):
@@ -211,38 +209,28 @@ class Doomed(Grown):
 
     @property
     def fell(self) -> bool:
-        """Whether it has ended by itself, and nobody killed it."""
+        """Whether it has ended by itself, without being killed."""
         return self._process is not None and self._process.poll() not in (None, -signal.SIGKILL)
 
     @property
     def writer(self) -> int | None:
-        """The process of its store."""
+        """The number of its writer's process."""
         return next((pid for pid in family(self.pid) if is_writer(pid)), None)
 
 
-class Hurried(Doomed):
-    """The service, taken to be ready as soon as it answers: tills do not wait until it has asked far ends."""
-
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/health/live")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
-
-
 class Shop:
-    """The processes, what the tills did, and what is wrong.
+    """The processes, the tasks of the tills, and the faults.
 
-    :param revokes: the register makes documents whose answer was lost again offline, while nobody can be asked.
+    :param revokes: the register issues documents whose answer was lost again offline when the line is cut.
     """
 
     def __init__(self, folder: Path, revokes: bool = False) -> None:
         self.folder, self._revokes = folder, revokes
-        self.deeds: list[Deed] = []
+        self.tasks: list[TillTask] = []
         self.link: Link
         self.found = Findings()
         self.by_hand = self.looked = 0
-        """How much was left to a person by the last look, see `left_to_a_person`."""
+        """What was left to a person at the last comparison, see `left_to_a_person`."""
         self._held = ExitStack()
         self._papers: dict[int, int] = {}
         self._kopecks = 1000
@@ -251,13 +239,15 @@ class Shop:
         state.mkdir()
         self.state = state
         self.parent = Parent(folder / "orders", folder / "parent.log")
-        self.service = Hurried(self.parent, state, lasting_port())
-        self.far: dict[str, FarEnd] = {}
+        self.service = KilledService(self.parent, state, lasting_port())
+        # Tills do not wait until it has asked its devices.
+        self.service.ready_path = "/health/live"
+        self.peers: dict[str, Peer] = {}
         self.ids: dict[str, str] = {}
         self.made_again = 0
-        """How often a document was made again offline: every second one had arrived."""
+        """How often a document was issued again offline: every second one had arrived."""
         self.labels: dict[str, int] = {}
-        """The sum behind each label of a payment."""
+        """The sum of each payment, by its label."""
 
     def __enter__(self) -> Self:
         try:
@@ -271,22 +261,22 @@ class Shop:
         self._held.close()
 
     def next_sum(self) -> int:
-        """A sum in kopecks that nothing else has."""
+        """A sum in kopecks that no other task has."""
         with self._lock:
             self._kopecks += 1
             return self._kopecks
 
-    def add(self, deed: Deed) -> None:
-        """Note what a till did and heard."""
+    def add(self, task: TillTask) -> None:
+        """Record a task of a till."""
         with self._lock:
-            self.deeds.append(deed)
+            self.tasks.append(task)
 
     # Opening
 
-    def _far_end(self, name: str, *command: str) -> int:
+    def _peer(self, name: str, *command: str) -> int:
         port, control = lasting_port(), lasting_port()
         whole = ["simulate", *command, "--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
-        self.far[name] = child = FarEnd(self.parent, name, whole, control, self.folder)
+        self.peers[name] = child = Peer(self.parent, name, whole, control, self.folder)
         self._held.callback(child.stop)
         child.spawn()
         return port
@@ -295,13 +285,13 @@ class Shop:
         self._held.enter_context(self.parent)
         keys, pem = self.folder / "keys", self.folder / "nexo.pem"
         authority = _certificate(pem)
-        tax = self._far_end("tax", "tax-service", "--keys", str(keys), "--register", str(FISCAL_NUMBER))
-        printer = self._far_end(PRINTER, "printer")
+        tax = self._peer("tax", "tax-service", "--keys", str(keys), "--register", str(FISCAL_NUMBER))
+        printer = self._peer(PRINTER, "printer")
         ports = {}
         for wire, settings in WIRES.items():
             more = ["--pem", str(pem), "--terminal-id", str(settings["poi_id"])] if wire == "nexo" else []
-            ports[wire] = self._far_end(wire, "terminal", "--protocol", wire, "--duration", str(OPERATION), *more)
-        for child in self.far.values():
+            ports[wire] = self._peer(wire, "terminal", "--protocol", wire, "--duration", str(OPERATION), *more)
+        for child in self.peers.values():
             child.wait_until_ready()
         self.link = Link(tax)
         self.link.mend()
@@ -332,41 +322,36 @@ class Shop:
             wait_s=5,
             batch={"terminal": BATCH_TERMINAL},
         )
-        key = {"key": base64.b64encode((keys / "cashier.p12").read_bytes()).decode(), "password": PASSWORD}
-        told = self.ask("POST", f"/dm/main/api/v1/prro/sign?dev_id={self.ids[REGISTER]}", key)
-        if told["res"]:
-            raise BenchFailed(f"the key was refused: {told['errortxt'][:300]}")
+        upload_key(self.service, self.ids[REGISTER], keys)
 
     def _device(self, device: str, kind: str, driver: str, /, **settings: object) -> str:
-        wanted = {"device": device, "kind": kind, "driver": driver, "settings": settings}
-        made: str = self.ask("POST", "/dm/api/v3/devices", wanted)["dev_id"]
-        return made
+        return make_device(self.service, device, kind, driver, settings)
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """One request to the service that has to be answered well."""
+        """One request to the service that has to succeed."""
         status, answer = self.service.ask(method, path, body)
         if status not in (200, 201):
             raise BenchFailed(f"{method} {path}: status {status}: {answer.decode(errors='replace')[:300]}")
         return json.loads(answer)
 
-    def wire(self) -> Wire:
+    def wire(self) -> TillConnection:
         """A till's connection."""
-        return Wire(self.service.port)
+        return TillConnection(self.service.port)
 
-    # Ends
+    # Kills and restarts
 
     def calm(self) -> None:
-        """Everything works from now on."""
+        """Let everything work from now on."""
         self.link.mend()
-        self.far["tax"].rules()
+        self.peers["tax"].set_rules()
 
     def rested(self) -> bool:
-        """Whether nothing but jobs of printers is unfinished."""
+        """Whether only print jobs are unfinished."""
         unfinished = self.ask("GET", "/dm/api/v3/operations?state=unfinished")["operations"]
         return all(row["kind"] == "doc" for row in unfinished)
 
     def revive(self, wait: bool = True) -> None:
-        """Start the service again when it has died.
+        """Restart the service when it has died.
 
         :param wait: return only when it answers.
         """
@@ -376,10 +361,10 @@ class Shop:
                 self.service.wait_until_ready()
 
     def kill(self, whom: str) -> bool:
-        """End the service, its writer or both, as a power cut of the process would; whether there was one to end."""
+        """Kill the service, its writer or both; whether there was one to kill."""
         deadline = time.monotonic() + WRITER_PATIENCE
         writer = None
-        # One that was killed just now comes back a moment later.
+        # A writer that was killed just now is restarted a moment later.
         while whom != "service" and writer is None and time.monotonic() < deadline:
             writer = self.service.writer
             if writer is None:
@@ -392,26 +377,26 @@ class Shop:
         return whom == "service" or writer is not None
 
     def left_to_a_person(self) -> tuple[list[str], int]:
-        """What waits for a person's word: deeds that we could know of, in sentences, and how many only eyes can tell.
+        """What waits for a person: tasks whose outcome the service could know, and the number of others.
 
-        Only eyes can: a slip, where the wire has no question for a lost operation, and a paper on its way.
+        The others are slips of protocols without a query for a lost operation, and papers that were being printed.
         """
         by_hand, looked = [], 0
-        for deed in self.deeds:
-            looked += deed.paper == PERSON
-            if deed.heard == PERSON:
-                if deed.terminal in NOBODY_TO_ASK:
+        for task in self.tasks:
+            looked += task.paper == PERSON
+            if task.heard == PERSON:
+                if task.terminal in WITHOUT_QUERY:
                     looked += 1
                 else:
-                    by_hand.append(f"by hand: {deed.terminal}, {deed.kopecks}: {deed.why}")
+                    by_hand.append(f"by hand: {task.terminal}, {task.kopecks}: {task.why}")
         return by_hand, looked
 
     # The books
 
     def wait(self, reached: Callable[[], bool], patience: float, otherwise: str) -> None:
-        """Return when something has come about.
+        """Wait for something.
 
-        :raises BenchFailed: when it does not.
+        :raises BenchFailed: when it does not happen.
         """
         deadline = time.monotonic() + patience
         while not reached():
@@ -420,50 +405,48 @@ class Shop:
             time.sleep(0.02)
 
     def online(self) -> bool:
-        """Whether the register is online and nothing about it is unknown."""
+        """Whether the register is online and has no document without an answer."""
         state = self.ask("GET", f"/dm/api/v3/devices/{self.ids[REGISTER]}")["state"]
         return state.get("online_status") == 0 and not state.get("collision")
 
     def at_home(self) -> bool:
-        """As `online`; not while the service cannot say."""
+        """As `online`; false while the service does not answer."""
         try:
             return self.online()
         except (OSError, http.client.HTTPException, BenchFailed):
             return False
 
     def settle(self, terminal: str) -> None:
-        """Do what a person does with a payment that its terminal does not tell of: look at the slips, and say."""
+        """Settle a payment as a person does: by the slips of its terminal."""
         unfinished = self.ask("GET", "/dm/api/v3/operations?state=unfinished")["operations"]
         for row in unfinished:
             if (row["kind"], row["device"]) == ("pay", terminal):
-                held = net_payments(self.far[terminal].entries())
+                held = net_payments(self.peers[terminal].entries())
                 outcome = "approved" if held[self.labels.get(row["key"], 0)] else "refused"
                 self.ask("POST", f"/dm/api/v3/operations/{row['id']}/settle", {"outcome": outcome})
 
     def compare(self) -> None:
-        """Hold all books against each other; the tills rest meanwhile."""
+        """Compare all books; the tills do not work meanwhile."""
         journal, found = read_journal(self.state, may_stay_open="doc")
-        text = self.far[PRINTER].ask("GET", "/strip?format=text")[1].decode()
+        text = self.peers[PRINTER].ask("GET", "/strip?format=text")[1].decode()
         copies: dict[int, int] = {}
         for kopecks in PAPER.findall(text):
             copies[int(kopecks)] = copies.get(int(kopecks), 0) + 1
-        # The strip is as long as a roll; what has left it is remembered.
+        # The strip is limited to one roll; what has left it is remembered.
         for number, times in copies.items():
             self._papers[number] = max(times, self._papers.get(number, 0))
         books = Books(
-            accepted(self.far["tax"].entries()),
+            accepted(self.peers["tax"].entries()),
             journal.get(REGISTER, []),
-            {wire: self.far[wire].entries() for wire in WIRES},
+            {wire: self.peers[wire].entries() for wire in WIRES},
             self._papers,
         )
-        found.add(compare_shop(REGISTER, self.deeds, books))
+        found.add(compare_shop(REGISTER, self.tasks, books))
         self.found.add(found)
 
 
 def _certificate(pem: Path) -> str:
-    """Make the nexo terminal's certificate in ``pem``; the one that it leads to."""
-    from dmtwisted.access.authority import issue, make_authority
-
+    """Create the nexo terminal's certificate in ``pem``; returns the authority's certificate."""
     authority = make_authority(time.time())
     own = issue(authority, ["localhost", HOST], time.time())
     with closing(pem.open("wb")) as file:

@@ -1,4 +1,4 @@
-"""How a till speaks that never gives up: it repeats the same request until it is told how that ended."""
+"""The connection of a till that never gives up: it repeats a request until the outcome is known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from dmtwisted.lab.children import HOST, BenchFailed
 
 ANSWER_PATIENCE = 30.0
-"""Seconds in which every sale has to be answered, kills and restarts included."""
+"""Seconds within which every sale has to be answered, kills and restarts included."""
 
 BUSY, NOT_STORED = 1105, 1082
 
@@ -22,14 +22,14 @@ def shown(answer: object) -> str:
     return json.dumps(answer, default=str, ensure_ascii=False)[:300]
 
 
-class Wire:
-    """A connection that stays open while it can."""
+class TillConnection:
+    """A connection that stays open as long as possible."""
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_PATIENCE)
 
     def move_to(self, port: int) -> None:
-        """Ask another service from now on."""
+        """Use another service from now on."""
         if self._connection.port != port:
             self._connection.close()
             self._connection.port = port
@@ -37,7 +37,7 @@ class Wire:
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """The decoded answer; money in it is `Decimal`.
 
-        :raises OSError: or `http.client.HTTPException` when there is none.
+        :raises OSError: or `http.client.HTTPException` when there is no answer.
         """
         try:
             text = None if body is None else json.dumps(body).encode()
@@ -58,9 +58,11 @@ class Wire:
         patience: float = ANSWER_PATIENCE,
         path: str = "/dm/execute",
     ) -> Any:
-        """The answer to a task that may be repeated: it is, until it is answered by success or definitely.
+        """The answer to a task that may be repeated: it is, until the answer is final.
 
-        ``again`` is called before each repeat, for so many seconds at the most.
+        ``again`` is called before each repeat.
+
+        :raises BenchFailed: when there is no final answer within ``patience`` seconds.
         """
         deadline = time.monotonic() + patience
         while True:
@@ -76,5 +78,5 @@ class Wire:
             again()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close it."""
         self._connection.close()

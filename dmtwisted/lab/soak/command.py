@@ -1,4 +1,4 @@
-"""``dmtwisted soak``: hours of ordinary work, and what they do to memory, descriptors, queues and times."""
+"""``dmtwisted soak``: hours of ordinary work, and their effect on memory, descriptors, queues and times."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any, ClassVar
 
-from twisted.python import usage
-
+from dmtwisted.commands.shared import CommandOptions, positive
 from dmtwisted.lab.children import (
     HOST,
     BenchFailed,
@@ -24,54 +23,47 @@ from dmtwisted.lab.children import (
     ended_by_signals,
     environment,
     free_port,
+    make_device,
     make_register,
     scratch_folder,
     service,
+    simulator,
 )
-from dmtwisted.lab.soak.judging import Minute, Verdict, judge
+from dmtwisted.lab.soak.judging import Minute, SoakVerdict, judge
 from dmtwisted.lab.soak.sampling import Sample, gauge, sample
 
 PREFIX, TERMINAL, PRINTER = "soak-", "soak-pos", "soak-prn"
 
 STOPPED = 130
-"""The exit status of a soak that somebody ended early."""
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise ValueError(f"{text} is not positive")
-    return value
+"""The exit status of a soak that was ended early."""
 
 
 def _count(text: str) -> int:
     return max(1, int(text))
 
 
-class SoakOptions(usage.Options):
+class SoakOptions(CommandOptions):
     """``dmtwisted soak``"""
 
-    synopsis = "Usage: dmtwisted soak [options]"
     longdesc = (
-        "The real service in training mode, with simulators of a terminal and a printer, each in its own process, "
-        "under an open load at a constant rate: sales, look-ups, repeats, reports, Z and new shifts, payments, print "
-        "jobs, pages. Tells whether memory grows, descriptors leak or times drift; status 1 when something is wrong. "
-        "Ctrl-C ends it with the report so far."
+        "Run the service in training mode with a simulated terminal and printer under a constant rate of sales, "
+        "look-ups, repeats, reports, shifts, payments, print jobs and pages. Report whether memory grows, "
+        "descriptors leak or times drift. Exit status 1 when something is wrong. Ctrl-C ends it with a report."
     )
     optParameters: ClassVar = [
-        ["minutes", "m", 30.0, "How long.", _positive],
-        ["rate", "r", 100.0, "Sales in a second.", _positive],
-        ["registers", "n", 16, "Registers that sell.", _count],
-        ["settle", None, 5.0, "Minutes at the beginning that do not count: caches fill.", _positive],
-        ["shift", None, 10.0, "Minutes of a shift; a register refuses to sell after 24 hours.", _positive],
-        ["every", None, 5.0, "Seconds between two looks at the processes.", _positive],
-        ["json", "j", None, "Write everything that was measured to this file.", Path],
-        ["state", "d", None, "Make the temporary folder in this one: the disk to use."],
+        ["minutes", "m", 30.0, "Duration in minutes.", positive],
+        ["rate", "r", 100.0, "Sales per second.", positive],
+        ["registers", "n", 16, "Number of registers.", _count],
+        ["settle", None, 5.0, "Minutes at the beginning that do not count, while caches fill.", positive],
+        ["shift", None, 10.0, "Minutes of a shift; a register refuses sales after 24 hours.", positive],
+        ["every", None, 5.0, "Seconds between two measurements of the processes.", positive],
+        ["json", "j", None, "Write all measurements to this file.", Path],
+        ["state", "d", None, "Create the temporary folder in this one: the disk to use."],
     ]
 
 
 class Soak:
-    """The processes, and what has been seen of them."""
+    """The processes and their measurements."""
 
     def __init__(self, folder: Path, options: Any, say: Callable[[str], None] = print) -> None:
         self._folder, self._options, self._say = folder, options, say
@@ -80,20 +72,22 @@ class Soak:
         self.stopped = False
 
     def run(self) -> None:
-        """Work until the time is over, or until somebody ends it.
+        """Work until the time is over, or until it is interrupted.
 
         :raises NotStarted: when a process does not start. :raises BenchFailed: when a device is refused.
         """
         state = self._folder / "state"
         state.mkdir()
         with ExitStack() as stack:
-            ports = {
-                kind: self._simulator(stack, kind, *more)
-                for kind, more in (("terminal", ("--protocol", "ssi-json", "--duration", "0.2")), ("printer", ()))
-            }
+            words = ("terminal", "--protocol", "ssi-json", "--duration", "0.2")
+            terminal, terminal_port = simulator(self._folder, "terminal", *words)
+            printer, printer_port = simulator(self._folder, "printer", "printer")
+            for device in (terminal, printer):
+                stack.enter_context(device)
             child = stack.enter_context(service(state, free_port()))
-            self._device(child, TERMINAL, "terminal", "ssi-json", host=HOST, port=ports["terminal"])
-            self._device(child, PRINTER, "printer", "escpos", host=HOST, port=ports["printer"], profile="epson")
+            make_device(child, TERMINAL, "terminal", "ssi-json", {"host": HOST, "port": terminal_port})
+            settings = {"host": HOST, "port": printer_port, "profile": "epson"}
+            make_device(child, PRINTER, "printer", "escpos", settings)
             for n in range(self._options["registers"]):
                 make_register(child, f"{PREFIX}{n}")
             load = stack.enter_context(self._load(child.port))
@@ -105,20 +99,6 @@ class Soak:
             except (KeyboardInterrupt, SystemExit):
                 self.stopped = True
 
-    def _simulator(self, stack: ExitStack, kind: str, *more: str) -> int:
-        port, control = free_port(), free_port()
-        command = ["dmtwisted.commands.main", "simulate", kind, *more]
-        command += ["--listen", f"{HOST}:{port}", "--control", f"{HOST}:{control}"]
-        stack.enter_context(FarEnd(kind, command, control, self._folder / f"{kind}.log"))
-        return port
-
-    @staticmethod
-    def _device(child: Child, device: str, kind: str, driver: str, /, **settings: object) -> None:
-        wanted = {"device": device, "kind": kind, "driver": driver, "settings": settings}
-        status, body = child.ask("POST", "/dm/api/v3/devices", wanted)
-        if status != 201:
-            raise BenchFailed(f"no {kind} could be made: {status} {body.decode(errors='replace')[:300]}")
-
     def _load(self, port: int) -> subprocess.Popen[bytes]:
         options = self._options
         command = [sys.executable, "-m", "dmtwisted.lab.soak.load", "--port", str(port)]
@@ -126,7 +106,7 @@ class Soak:
             ("registers", options["registers"]),
             ("prefix", PREFIX),
             ("rate", options["rate"]),
-            # A little longer, so that the last minute is told.
+            # A little longer, so that the last minute is reported.
             ("seconds", options["minutes"] * 60 + 2),
             ("shift", options["shift"] * 60),
             ("terminal", TERMINAL),
@@ -135,8 +115,8 @@ class Soak:
             command += [f"--{name}", str(value)]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment())
 
-    def _listen(self, told: IO[bytes]) -> None:
-        for line in told:
+    def _listen(self, output: IO[bytes]) -> None:
+        for line in output:
             minute = Minute(**json.loads(line))
             self.minutes.append(minute)
             self._say(self._line(minute))
@@ -157,7 +137,7 @@ class Soak:
             try:
                 unfinished = gauge(child.ask("GET", "/metrics")[1].decode(), "dmtwisted_unfinished_operations")
             except (OSError, http.client.HTTPException) as error:
-                self._say(f"no figures: {error}")
+                self._say(f"no metrics: {error}")
             at = time.monotonic() - begun
             waiting = self.minutes[-1].waiting if self.minutes else 0
             self.samples.append(sample(child.pid, at, state, log, unfinished, waiting))
@@ -165,23 +145,13 @@ class Soak:
         if load.returncode:
             raise BenchFailed(f"the load ended with status {load.returncode}")
 
-    def verdict(self) -> Verdict:
-        """What has been seen so far."""
+    def verdict(self) -> SoakVerdict:
+        """The verdict so far."""
         return judge(self.samples, self.minutes, self._options["settle"] * 60, self._options["rate"])
 
 
-class FarEnd(Child):
-    """A simulator; it is ready when its control port answers."""
-
-    def _ready(self) -> bool:
-        try:
-            return self.ask("GET", "/scenario")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
-
-
-def words(verdict: Verdict) -> str:
-    """The verdict for people."""
+def words(verdict: SoakVerdict) -> str:
+    """The verdict as text."""
     found = [
         f"{verdict.minutes:.1f} minutes, {verdict.sales:,} sales, {verdict.rate:.1f} in a second, "
         f"{verdict.failures} requests failed",
@@ -197,7 +167,7 @@ def words(verdict: Verdict) -> str:
 
 
 def run(options: SoakOptions) -> int:
-    """Let it work, and tell; 1 when something is wrong, 130 when it was ended early and nothing was."""
+    """Run and report; 1 when something is wrong, 130 when it was ended early without a fault."""
     soak: Soak | None = None
     with ended_by_signals():
         try:

@@ -1,4 +1,4 @@
-"""Whether the service stays as it is: growth by a slope that single outliers do not move, leaks, drift."""
+"""Does the service stay the same?  Growth by a slope that outliers do not change, leaks, drift of times."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ MOST_GROWTH = 3.0
 """Percent by which memory may grow between the end of the warm-up and the end."""
 
 LEAST_RATE = 0.99
-"""The share of the wanted sales that has to be done: a load that the service cannot take proves something else."""
+"""The share of wanted sales that must be done: otherwise the load was too high for the service."""
 
 EDGE = 60.0
-"""Seconds at either end of which the least is taken as what is held for good."""
+"""Seconds at the beginning and at the end, of which the lowest value counts."""
 
 MOST_PAIRS = 400
-"""Points of which a slope is made; of more every second, third, ... is taken."""
+"""Points for a slope; of more points only every second, third, ... is used."""
 
 
 @dataclass(frozen=True)
 class Minute:
-    """The sales of one minute of the load, and what waited at its end."""
+    """The sales of one minute of the load, and the requests waiting at its end."""
 
     minute: int
     sales: int
@@ -37,13 +37,13 @@ class Minute:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a soak showed.
+class SoakVerdict:
+    """The result of a soak.
 
     :param growth: of the memory of service and writer after the warm-up, in percent; ``anon_growth`` without code
-        and files, which other programs share.
+        and files.
     :param drift: the p99 of the last third of the minutes after the warm-up, in relation to that of the first.
-    :param wrong: sentences; nothing is wrong when there is none.
+    :param wrong: faults, as sentences.
     """
 
     minutes: float
@@ -72,10 +72,7 @@ class Verdict:
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:
-    """The median of the slopes between all pairs of points (Theil and Sen): one wild value does not turn it.
-
-    Nothing grows between fewer than two points.
-    """
+    """The median of the slopes between all pairs of points (Theil and Sen); 0 for fewer than two points."""
     step = max(1, len(points) // MOST_PAIRS)
     taken = points[::step]
     slopes = [(y2 - y1) / (x2 - x1) for i, (x1, y1) in enumerate(taken) for x2, y2 in taken[i + 1 :] if x2 != x1]
@@ -83,18 +80,18 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
 
 
 def growth(samples: Sequence[Sample], value: Callable[[Sample], float]) -> float:
-    """Percent by which a value has grown from the first of ``samples`` to the last, along its slope."""
+    """Percent by which a value has grown from the first sample to the last, along its slope."""
     if len(samples) < 2:
         return 0.0
     points = [(each.at, value(each)) for each in samples]
     rise = slope(points)
-    # Where the line begins: the median of what is left when the rise is taken away.
+    # The beginning of the line: the median of the values without their rise.
     begin = median(y - rise * (x - points[0][0]) for x, y in points)
     return 100 * rise * (points[-1][0] - points[0][0]) / begin if begin else 0.0
 
 
 def kept(samples: Sequence[Sample], value: Callable[[Sample], int]) -> int:
-    """How much more is held for good at the end than at the beginning: connections come and go in between."""
+    """How much more is held at the end than at the beginning, without connections that come and go."""
     if not samples:
         return 0
     first = [value(each) for each in samples if each.at <= samples[0].at + EDGE]
@@ -103,7 +100,7 @@ def kept(samples: Sequence[Sample], value: Callable[[Sample], int]) -> int:
 
 
 def drift(minutes: Sequence[Minute]) -> float:
-    """The typical p99 of the last third in relation to that of the first; 1 of too few minutes."""
+    """The median p99 of the last third in relation to that of the first; 1 for too few minutes."""
     third = len(minutes) // 3
     if not third:
         return 1.0
@@ -111,11 +108,11 @@ def drift(minutes: Sequence[Minute]) -> float:
     return median(each.p99_ms for each in minutes[-third:]) / first if first else 1.0
 
 
-def judge(samples: Sequence[Sample], minutes: Sequence[Minute], settle: float, rate: float) -> Verdict:
-    """What ``samples`` and ``minutes`` show.
+def judge(samples: Sequence[Sample], minutes: Sequence[Minute], settle: float, rate: float) -> SoakVerdict:
+    """The verdict on ``samples`` and ``minutes``.
 
-    :param settle: seconds at the beginning that do not count: caches fill. Without later samples all count.
-    :param rate: the sales in a second that were wanted.
+    :param settle: seconds at the beginning that do not count, unless there are no later samples.
+    :param rate: the wanted sales per second.
     """
     judged = [each for each in samples if each.at >= settle] or list(samples)
     late = [each for each in minutes if each.minute * 60 >= settle] or list(minutes)
@@ -137,7 +134,7 @@ def judge(samples: Sequence[Sample], minutes: Sequence[Minute], settle: float, r
     if done < LEAST_RATE * rate:
         wrong.append(f"{done:.1f} sales/s were done, {rate:g} were wanted")
     last = samples[-1] if samples else None
-    return Verdict(
+    return SoakVerdict(
         minutes=last.at / 60 if last else 0.0,
         judged_minutes=(judged[-1].at - judged[0].at) / 60 if judged else 0.0,
         sales=sales,

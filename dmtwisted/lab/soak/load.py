@@ -1,8 +1,8 @@
-"""Open load: requests fall due at a constant rate, whether the ones before are answered or not.
+"""Open load: requests become due at a constant rate, whether the ones before are answered or not.
 
-Each till sells on a register of its own over a connection that stays open, one request at a time; what falls due
-meanwhile waits, and its time counts from when it fell due. So a service that stalls is not asked less, and shows it.
-``python -m dmtwisted.lab.soak.load --port N`` prints one line of JSON for each minute, in a process of its own.
+Each till sells on its own register over an open connection, one request at a time. Requests that become due meanwhile
+wait, and their time counts from that moment, so a service that stalls gets no less load.
+``python -m dmtwisted.lab.soak.load --port N`` prints one line of JSON for each minute, in its own process.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from dmtwisted.lab.load import SAMPLES, Sale, answer_end, is_success, percentile
 from dmtwisted.lab.soak.judging import Minute
 
 LONGEST = 30.0
-"""Seconds after which a request that was sent and is not answered has failed, and its till begins anew."""
+"""Seconds after which an unanswered request has failed, and its till opens a new connection."""
 
 LOOK_UP, REPEAT, REPORT = 10, 25, 100
-"""Every so many sales of a till are followed by a look-up, a repeat of the same tag, an X report."""
+"""Numbers of sales of a till after which a look-up, a repeat of the same tag, an X report follows."""
 
 SALE, OTHER = "sale", "other"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: when it fell due, in nanoseconds, and what counts as success of it."""
+    """A request: when it became due, in nanoseconds, and what counts as its success."""
 
     due: int
     kind: str
     raw: bytes
     task: bool = True
-    """Whether the answer has to say ``res`` 0; of a page the status is enough."""
+    """Whether the answer has to contain ``res`` 0; for a page the status is enough."""
 
 
 def post(body: object) -> bytes:
@@ -56,21 +56,21 @@ def get(path: str) -> bytes:
 
 
 def whole_end(data: bytes) -> int:
-    """Where the one answer in ``data`` ends; 0 while it is not whole. Pages come in chunks.
+    """The end of the one answer in ``data``; 0 while it is incomplete. Pages are chunked.
 
-    :raises ValueError: when its head does not tell how long it is.
+    :raises ValueError: when it has no Content-Length.
     """
     head_end = data.find(b"\r\n\r\n")
     if head_end >= 0 and b"\r\ntransfer-encoding: chunked" in data[:head_end].lower():
-        # Only one answer is under way on a connection, so nothing follows its last chunk.
+        # A connection has only one answer at a time, so nothing follows its last chunk.
         return len(data) if data.endswith(b"\r\n0\r\n\r\n") else 0
     return answer_end(data)
 
 
 class Till:
-    """What one till does after each other: sales with what belongs to them, and now and then a new shift.
+    """The requests of one till: sales with what follows them, and now and then a new shift.
 
-    :param shift: seconds of a shift; the first one of each till is shorter, so that they do not all close at once.
+    :param shift: seconds of a shift; the first one is shorter, so that not all shifts end at once.
     """
 
     def __init__(self, device: str, salt: str, number: int, tills: int, shift: float) -> None:
@@ -81,7 +81,7 @@ class Till:
         self._closes_at = shift * (number + 1) / tills
 
     def due(self, at: float, now: int) -> Iterator[Asked]:
-        """What falls due with the next sale, ``at`` seconds after the beginning."""
+        """Requests that become due with the next sale, ``at`` seconds after the beginning."""
         if at >= self._closes_at:
             self._closes_at += self._shift
             for task, name in ((11, "z"), (0, "open")):
@@ -104,14 +104,14 @@ class Till:
 
 
 class NowAndThen:
-    """One request in so many seconds, made by a function of its number."""
+    """A request every ``every`` seconds, made by a function of its number."""
 
     def __init__(self, every: float, make: Callable[[int], bytes], task: bool = True) -> None:
         self._every, self._make, self._task = every, make, task
         self._next, self._n = every / 2, 0
 
     def due(self, at: float, now: int) -> Iterator[Asked]:
-        """What falls due ``at`` seconds after the beginning."""
+        """Requests that become due ``at`` seconds after the beginning."""
         if at >= self._next:
             self._next += self._every
             self._n += 1
@@ -128,7 +128,7 @@ PAGES = (
     "/dm/api/v3/devices",
     "/dm/main/receipts",
 )
-"""What an administrator looks at, one after the other."""
+"""Pages that an administrator opens, in turn."""
 
 
 def payment(device: str, salt: str) -> Callable[[int], bytes]:
@@ -147,8 +147,8 @@ def print_job(device: str) -> Callable[[int], bytes]:
     return lambda n: post({"ver": 6, "device": device, "type": 2, "doc": {"lines": [*lines, {"text": f"№ {n}"}]}})
 
 
-class Line:
-    """A connection, what waits for it, and what is under way on it."""
+class QueuedConnection:
+    """A connection with its current request and the waiting ones."""
 
     def __init__(self, place: tuple[str, int], selector: selectors.BaseSelector) -> None:
         self._place, self._selector = place, selector
@@ -159,14 +159,14 @@ class Line:
         self._wire: socket.socket | None = None
 
     def add(self, asked: Asked) -> None:
-        """Let ``asked`` wait, or send it when nothing is under way."""
+        """Queue ``asked``, or send it if there is no current request."""
         self.waiting.append(asked)
         self.go_on()
 
     def go_on(self) -> None:
-        """Send what waits longest, when nothing is under way.
+        """Send the next waiting request if there is no current one.
 
-        :raises OSError: when the service takes no connection.
+        :raises OSError: when there is no connection.
         """
         if self.under_way is not None or not self.waiting:
             return
@@ -177,10 +177,10 @@ class Line:
         self.under_way, self._sent_at = self.waiting.popleft(), time.monotonic_ns()
         self._wire.sendall(self.under_way.raw)
 
-    def hear(self) -> bytes:
-        """The whole answer, or nothing as long as it is not whole.
+    def receive(self) -> bytes:
+        """The complete answer, or nothing yet.
 
-        :raises OSError: when the line is broken. :raises ValueError: when it is no answer.
+        :raises OSError: when the connection is lost. :raises ValueError: when it is not an answer.
         """
         assert self._wire is not None
         data = self._wire.recv(1 << 18)
@@ -192,19 +192,19 @@ class Line:
         return answer
 
     def drop(self) -> None:
-        """Give the connection up; what was under way has failed."""
+        """Close the connection; the current request has failed."""
         if self._wire is not None:
             self._selector.unregister(self._wire)
             self._wire.close()
         self._wire, self.under_way, self._rest = None, None, b""
 
     def overdue(self, now: int) -> bool:
-        """Whether the answer takes longer than anybody waits; waiting for its turn at the till is no part of it."""
+        """Whether the answer takes too long; waiting for its turn does not count."""
         return self.under_way is not None and now - self._sent_at > LONGEST * 1e9
 
 
 class Counted:
-    """What is counted in a minute."""
+    """The counts of one minute."""
 
     def __init__(self) -> None:
         self.spent: list[int] = []
@@ -251,11 +251,11 @@ def drive(
     tell: Callable[[Minute], None],
     minute: float = 60.0,
 ) -> None:
-    """Sell for so many seconds at ``rate`` sales a second, spread over the tills; tell what each minute was like."""
+    """Sell for ``seconds`` at ``rate`` sales per second, spread over the tills; report each minute."""
     clock = time.monotonic_ns
     with selectors.DefaultSelector() as selector, ExitStack() as stack:
-        lines = [Line(place, selector) for _ in tills]
-        asides = [Line(place, selector) for _ in more]
+        lines = [QueuedConnection(place, selector) for _ in tills]
+        asides = [QueuedConnection(place, selector) for _ in more]
         for line in (*lines, *asides):
             stack.callback(line.drop)
         begun, counted, number, sent = clock(), Counted(), 0, 0
@@ -280,11 +280,11 @@ def drive(
                         line.drop()
             for key, _ in selector.select(max(0.0, min(sent / rate - at, 0.05))):
                 with _counting(key.data, counted):
-                    _hear(key.data, counted, clock())
+                    _receive(key.data, counted, clock())
 
 
-def _hear(line: Line, counted: Counted, now: int) -> None:
-    answer = line.hear()
+def _receive(line: QueuedConnection, counted: Counted, now: int) -> None:
+    answer = line.receive()
     if answer:
         asked, line.under_way = line.under_way, None
         if asked is not None:
@@ -293,8 +293,8 @@ def _hear(line: Line, counted: Counted, now: int) -> None:
 
 
 @contextmanager
-def _counting(line: Line, counted: Counted) -> Iterator[None]:
-    """What goes wrong on ``line`` is counted, and the line begins anew."""
+def _counting(line: QueuedConnection, counted: Counted) -> Iterator[None]:
+    """Count a failure on ``line``, and close it."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -303,13 +303,13 @@ def _counting(line: Line, counted: Counted) -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Sell on the registers ``PREFIX0``, ``PREFIX1`` ...; pay, print and look at pages beside that."""
+    """Sell on the registers ``PREFIX0``, ``PREFIX1`` ...; pay, print and open pages meanwhile."""
     parser = argparse.ArgumentParser(prog="python -m dmtwisted.lab.soak.load", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--registers", type=int, default=16)
     parser.add_argument("--prefix", default="soak-")
-    parser.add_argument("--rate", type=float, default=100.0, help="sales in a second")
+    parser.add_argument("--rate", type=float, default=100.0, help="sales per second")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--shift", type=float, default=600.0, help="seconds of a shift")
     parser.add_argument("--salt", default="soak")

@@ -1,8 +1,9 @@
-"""What the service's processes hold at a moment: memory, descriptors, threads, files on the disk."""
+"""The resources of the service's processes at one moment: memory, descriptors, threads, files on the disk."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from pathlib import Path
 
 from dmtwisted.lab.children import family, is_writer
@@ -13,8 +14,8 @@ KILOBYTES = ("Pss", "Private_Clean", "Private_Dirty", "Pss_Anon")
 
 @dataclass(frozen=True)
 class Held:
-    """What one process holds: ``pss`` is its share of all its memory, ``uss`` what is its alone, ``anon`` what it
-    made itself, without code and files; in kilobytes."""
+    """Resources of one process; ``pss`` is its share of its memory, ``uss`` its private memory, ``anon`` its memory
+    without code and files, in kilobytes."""
 
     pss: int = 0
     uss: int = 0
@@ -23,13 +24,7 @@ class Held:
     threads: int = 0
 
     def __add__(self, other: Held) -> Held:
-        return Held(
-            self.pss + other.pss,
-            self.uss + other.uss,
-            self.anon + other.anon,
-            self.descriptors + other.descriptors,
-            self.threads + other.threads,
-        )
+        return Held(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)
@@ -43,9 +38,9 @@ class Sample:
     database: int = 0
     log: int = 0
     unfinished: int = 0
-    """Operations under way, and those whose end is not known."""
+    """Operations that are running or whose outcome is unknown."""
     waiting: int = 0
-    """Requests that the tills have not yet been able to send, because the one before is not answered."""
+    """Requests that the tills cannot send yet, because the one before is not answered."""
 
     @property
     def whole(self) -> Held:
@@ -54,7 +49,7 @@ class Sample:
 
 
 def held_by(pid: int, proc: Path = PROC) -> Held:
-    """What the process ``pid`` holds.
+    """The resources of the process ``pid``.
 
     :raises OSError: when it has ended.
     """
@@ -81,7 +76,7 @@ def sample(pid: int, at: float, state: Path, log: Path, unfinished: int = 0, wai
         try:
             held = held_by(member)
         except OSError:
-            # It ended meanwhile: a process that opens a key or draws a picture.
+            # It has ended: a process that opens a key or draws a picture.
             continue
         count += 1
         if is_writer(member):
@@ -100,7 +95,7 @@ def _size(file: Path) -> int:
 
 
 def gauge(metrics: str, name: str) -> int:
-    """The sum of all values of one metric on the page of figures; 0 when it is not told."""
+    """The sum of all values of one metric; 0 when it is missing."""
     return round(
         sum(
             float(line.rsplit(" ", 1)[1])

@@ -1,6 +1,6 @@
-"""The devices that can be simulated, each with its line, its state and what people do to it (design 8).
+"""The simulated printers and terminals, each with its connection, its state and the actions of people.
 
-A device is built from the options of ``dmtwisted simulate``; `FarEnd` is what control port and line see of it.
+A device is built from the options of ``dmtwisted simulate`` (docs/reference/http-interface.md#simulated-devices).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, cast
@@ -17,7 +18,7 @@ from twisted.internet.interfaces import IProtocolFactory, IReactorTime
 from twisted.web.server import Site
 
 from dmtwisted.clock import KYIV
-from dmtwisted.commands.control import Deed, FarEnd, NotPossible
+from dmtwisted.commands.control import Action, NotPossible, SimulatedPeer
 from protocols.printers.status import Fault
 from protocols.serial import SerialSettings
 from protocols.simulators.ipp_printer import ENDED, IppPrinter, SimulatedQueue
@@ -27,32 +28,32 @@ from protocols.simulators.printer_port import PrinterPort
 from protocols.simulators.terminal import CARDS, Card, Terminal
 
 Chosen = Mapping[str, Any]
-"""The options of one kind by their names, checked already."""
+"""The checked options of one kind of device."""
 
 DOTS_PER_MM = 8
-"""Of print heads with 203 dots an inch, as all profiles have."""
+"""For print heads with 203 dots per inch, which all profiles have."""
 
 CUSTOMERS = 100
-"""How many cards a seed makes; then the first customer comes again."""
+"""Number of cards that a seed makes; after them the first card is used again."""
 
 
 # Printers
 
 
 class Roll(msgspec.Struct, forbid_unknown_fields=True):
-    """A new roll of ``mm`` millimetres; without a length as long as the first one."""
+    """A new roll of ``mm`` millimetres; by default as long as the first one."""
 
     mm: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Breakdown(msgspec.Struct, forbid_unknown_fields=True):
-    """What breaks."""
+    """The part that breaks."""
 
     fault: Fault
 
 
-def printer(options: Chosen, clock: IReactorTime) -> FarEnd:
-    """A receipt printer, with everything that people do to one."""
+def printer(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """A receipt printer, with the actions of people."""
     roll = options["paper"] * DOTS_PER_MM if options["paper"] else None
     device = simulated_printer(
         options["profile"],
@@ -69,25 +70,25 @@ def printer(options: Chosen, clock: IReactorTime) -> FarEnd:
 
     def break_down(given: Breakdown) -> None:
         if given.fault == "none":
-            raise NotPossible("something has to break; mend makes it whole again", "fault")
+            raise NotPossible("a fault is expected; mend repairs it", "fault")
         device.break_down(given.fault)
 
-    return FarEnd(
+    return SimulatedPeer(
         f"printer {options['profile']}",
         cast(IProtocolFactory, PrinterPort(device)),
         device.scenario,
         device.entries,
         lambda: _printer_state(device),
         {
-            "open_cover": Deed(lambda _: device.open_cover()),
-            "close_cover": Deed(lambda _: device.close_cover()),
-            "load_paper": Deed(load, Roll),
-            "take_paper_out": Deed(lambda _: device.take_paper_out()),
-            "tear_off": Deed(lambda _: device.mechanism.paper.tear_off()),
-            "break_down": Deed(break_down, Breakdown),
-            "mend": Deed(lambda _: device.mend()),
-            "close_drawer": Deed(lambda _: device.close_drawer()),
-            "power_cycle": Deed(lambda _: device.power_cycle()),
+            "open_cover": Action(lambda _: device.open_cover()),
+            "close_cover": Action(lambda _: device.close_cover()),
+            "load_paper": Action(load, Roll),
+            "take_paper_out": Action(lambda _: device.take_paper_out()),
+            "tear_off": Action(lambda _: device.mechanism.paper.tear_off()),
+            "break_down": Action(break_down, Breakdown),
+            "mend": Action(lambda _: device.mend()),
+            "close_drawer": Action(lambda _: device.close_drawer()),
+            "power_cycle": Action(lambda _: device.power_cycle()),
         },
         device.ledger.close,
         lambda: device.mechanism.paper,
@@ -110,26 +111,26 @@ def _printer_state(device: SimulatedPrinter) -> dict[str, Any]:
 
 
 class Stop(msgspec.Struct, forbid_unknown_fields=True):
-    """What a stopped queue says of itself."""
+    """The message of a stopped queue."""
 
     message: str = "Paused"
 
 
 class Hindrance(msgspec.Struct, forbid_unknown_fields=True):
-    """Words of ``printer-state-reasons``, such as ``media-empty-error``; none of them: all is well."""
+    """Values of ``printer-state-reasons``, such as ``media-empty-error``; none when all is well."""
 
     reasons: list[str]
 
 
-class Given(msgspec.Struct, forbid_unknown_fields=True):
-    """The job that the service itself gives up, and why."""
+class Abort(msgspec.Struct, forbid_unknown_fields=True):
+    """The job that the print service aborts, and the reason."""
 
     job: int
     reason: str = "aborted-by-system"
 
 
-def ipp(options: Chosen, clock: IReactorTime) -> FarEnd:
-    """A print service with one queue; its strip is what a printer of the profile makes of the documents."""
+def ipp(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """A print service with one queue; its strip is what a printer of the profile prints."""
     name = options["queue"]
     service = IppPrinter(clock, (name,), options["duration"], options["ledger"])
     queue = service.queues[name]
@@ -137,10 +138,10 @@ def ipp(options: Chosen, clock: IReactorTime) -> FarEnd:
     def accept(on: bool) -> None:
         queue.accepting = on
 
-    def give_up(given: Given) -> None:
+    def give_up(given: Abort) -> None:
         job = queue.jobs.get(given.job)
         if job is None or job.state in ENDED:
-            raise NotPossible("no such job is waiting or being printed", "job")
+            raise NotPossible("no such job is waiting or printing", "job")
         queue.abort(given.job, given.reason)
 
     def paper() -> Paper:
@@ -150,20 +151,20 @@ def ipp(options: Chosen, clock: IReactorTime) -> FarEnd:
             device.hang_up()
         return device.mechanism.paper
 
-    return FarEnd(
+    return SimulatedPeer(
         f"ipp queue {name}",
         cast(IProtocolFactory, Site(service, reactor=clock)),
         service.scenario,
         service.ledger.entries,
         lambda: _queue_state(queue),
         {
-            "stop": Deed(lambda given: queue.stop(given.message), Stop),
-            "resume": Deed(lambda _: queue.resume()),
-            "hinder": Deed(lambda given: queue.hinder(*given.reasons), Hindrance),
-            "refuse_jobs": Deed(lambda _: accept(False)),
-            "accept_jobs": Deed(lambda _: accept(True)),
-            "abort": Deed(give_up, Given),
-            "forget": Deed(lambda _: queue.forget()),
+            "stop": Action(lambda given: queue.stop(given.message), Stop),
+            "resume": Action(lambda _: queue.resume()),
+            "hinder": Action(lambda given: queue.hinder(*given.reasons), Hindrance),
+            "refuse_jobs": Action(lambda _: accept(False)),
+            "accept_jobs": Action(lambda _: accept(True)),
+            "abort": Action(give_up, Abort),
+            "forget": Action(lambda _: queue.forget()),
         },
         service.ledger.close,
         paper,
@@ -187,7 +188,7 @@ def _queue_state(queue: SimulatedQueue) -> dict[str, Any]:
 
 
 def customers(seed: int) -> tuple[Card, ...]:
-    """The cards that a seed makes: as terminals show them, good for some years."""
+    """The cards that a seed makes: masked as on terminals, valid for some years."""
     random = Random(seed)
     brands = {"MASTERCARD": "51", "VISA": "4", "PROSTIR": "9804"}
     cards = []
@@ -200,78 +201,60 @@ def customers(seed: int) -> tuple[Card, ...]:
     return tuple(cards)
 
 
+Make = Callable[[Any, Terminal, IReactorTime, Chosen], Any]
+"""Makes the factory of a terminal's connections, with the module of its simulator."""
+
+
 @dataclass(frozen=True)
 class Wire:
     """One protocol of bank terminals.
 
-    :param device: makes the lines of a terminal that speaks it. Its simulator is imported then, not before.
-    :param serial: how its serial line is usually set; `None` where there is none.
+    :param module: its simulator in `protocols.simulators`, imported only when it is used.
+    :param serial: its usual serial settings; `None` when it uses TCP only.
     """
 
-    device: Callable[[Terminal, IReactorTime, Chosen], Any]
+    module: str
+    make: Make
     serial: SerialSettings | None = None
 
-
-def _privatbank_json(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.privatbank_json import PrivatbankSimulator
-
-    return PrivatbankSimulator(device, clock, adjust=options["adjust"] or 0.0)
+    def factory(self, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
+        """The factory of connections to ``terminal``."""
+        return self.make(import_module(f"protocols.simulators.{self.module}"), terminal, clock, options)
 
 
-def _ssi_json(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.ssi_json import SsiSimulator
-
-    return SsiSimulator(device, clock)
+def _privatbank_json(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
+    return module.PrivatbankSimulator(terminal, clock, adjust=options["adjust"] or 0.0)
 
 
-def _zvt(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
-
-    return ZvtTerminal(device, clock, TerminalSettings(serial=bool(options["serial"]))).factory()
+def _zvt(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
+    return module.ZvtTerminal(terminal, clock, module.TerminalSettings(serial=bool(options["serial"]))).factory()
 
 
-def _ecr17(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.ecr17 import Ecr17Device
-
+def _ecr17(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
     number = {"number": options["terminal-id"]} if options["terminal-id"] else {}
-    return Ecr17Device(device, clock, **number)
+    return module.Ecr17Device(terminal, clock, **number)
 
 
-def _caisse_ap(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.caisse_ap import CaisseApDevice
-
-    return CaisseApDevice(device, clock)
-
-
-def _concert_v2(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.concert_v2 import ConcertDevice
-
-    return ConcertDevice(device, clock)
-
-
-def _nexo(device: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    from protocols.simulators.nexo import NexoDevice, over_tls, posts_to
-    from protocols.terminals.nexo.sealing import Seal
-
-    seal = Seal(*options["shared-key"]) if options["shared-key"] else None
-    post = posts_to(options["notices"], clock) if options["notices"] else None
-    site = NexoDevice(device, clock, device.terminal_id, seal, post=post).site()
-    return over_tls(site, Path(options["pem"]).read_text("ascii")) if options["pem"] else site
+def _nexo(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
+    seal = module.Seal(*options["shared-key"]) if options["shared-key"] else None
+    post = module.posts_to(options["notices"], clock) if options["notices"] else None
+    site = module.NexoDevice(terminal, clock, terminal.terminal_id, seal, post=post).site()
+    return module.over_tls(site, Path(options["pem"]).read_text("ascii")) if options["pem"] else site
 
 
 WIRES: Mapping[str, Wire] = {
-    "privatbank-json": Wire(_privatbank_json, SerialSettings("", 115200)),
-    "ssi-json": Wire(_ssi_json, SerialSettings("")),
-    "zvt": Wire(_zvt, SerialSettings("", stopbits=2)),
-    "ecr17": Wire(_ecr17, SerialSettings("")),
-    "caisse-ap": Wire(_caisse_ap),
-    "concert-v2": Wire(_concert_v2, SerialSettings("")),
-    "nexo": Wire(_nexo),
+    "privatbank-json": Wire("privatbank_json", _privatbank_json, SerialSettings("", 115200)),
+    "ssi-json": Wire("ssi_json", lambda module, *given: module.SsiSimulator(*given[:2]), SerialSettings("")),
+    "zvt": Wire("zvt", _zvt, SerialSettings("", stopbits=2)),
+    "ecr17": Wire("ecr17", _ecr17, SerialSettings("")),
+    "caisse-ap": Wire("caisse_ap", lambda module, *given: module.CaisseApDevice(*given[:2])),
+    "concert-v2": Wire("concert_v2", lambda module, *given: module.ConcertDevice(*given[:2]), SerialSettings("")),
+    "nexo": Wire("nexo", _nexo),
 }
-"""The protocols by name (terminals.md 4 to 11); the lines are set as `docs/protocols/` says."""
+"""The protocols by name (docs/reference/terminals.md#drivers)."""
 
 
-def terminal(options: Chosen, clock: IReactorTime) -> FarEnd:
+def terminal(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
     """A bank terminal with its bank and its customers."""
     named = {"terminal_id": options["terminal-id"]} if options["terminal-id"] else {}
     device = Terminal(
@@ -285,15 +268,15 @@ def terminal(options: Chosen, clock: IReactorTime) -> FarEnd:
 
     def press_cancel(_: object) -> None:
         if not device.interrupt():
-            raise NotPossible("nothing is under way that could still be cancelled")
+            raise NotPossible("there is no operation that can still be cancelled")
 
-    return FarEnd(
+    return SimulatedPeer(
         f"terminal {options['protocol']}",
-        WIRES[options["protocol"]].device(device, clock, options),
+        WIRES[options["protocol"]].factory(device, clock, options),
         device.scenario,
         device.entries,
         lambda: _terminal_state(device),
-        {"press_cancel": Deed(press_cancel)},
+        {"press_cancel": Action(press_cancel)},
         device.close,
     )
 

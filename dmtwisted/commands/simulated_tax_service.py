@@ -1,7 +1,7 @@
-"""The simulated tax service behind ports: ``dmtwisted simulate tax-service``, and keys for it (design 8).
+"""The simulated tax service, ``dmtwisted simulate tax-service``, and keys for it.
 
-Its keys lie in a folder (`protocols.simulators.fiscal_keys`); what it took lies in the ledger and, document by
-document, in a second file beside it, from which it knows its registers again.
+Its keys are in a folder (`protocols.simulators.fiscal_keys`). What it accepted is in the ledger and, document by
+document, in a second file beside it, from which it restores its registers at the next start.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -16,7 +17,9 @@ import msgspec
 from twisted.internet.interfaces import IProtocolFactory, IReactorTime
 from twisted.protocols.tls import TLSMemoryBIOFactory
 
-from dmtwisted.commands.control import Deed, FarEnd, NotPossible, NotStarted
+from dmtwisted.access.local_tls import local_context
+from dmtwisted.commands.control import Action, NotPossible, SimulatedPeer
+from dmtwisted.commands.servers import NotStarted
 from protocols.fiscal.crypto.errors import CryptoError
 from protocols.simulators.fiscal_keys import Cashier, FiscalKeys, open_keys, write_cashier
 from protocols.simulators.fiscal_recording import (
@@ -34,35 +37,35 @@ from protocols.simulators.scenario import LONGEST_DELAY_MS
 Chosen = Mapping[str, Any]
 
 FIRST_REGISTER = 4_000_000_001
-"""Fiscal number of the first register that it has unless it is told otherwise."""
+"""Fiscal number of the first register by default."""
 
 REGISTERS = 2
 
 DOCUMENTS = ".documents"
-"""What stands after the ledger's name for the file of the documents."""
+"""The ending of the file of documents, after the name of the ledger."""
 
 LONGEST_OFFSET_S = 10 * 365 * 86_400
 
 
 class Offset(msgspec.Struct, forbid_unknown_fields=True):
-    """How far the server's clock shall be before everybody else's, in seconds; behind when negative."""
+    """Seconds by which the server's clock is ahead; negative when it is behind."""
 
     offset_s: float
 
 
-class StampingTold(msgspec.Struct, forbid_unknown_fields=True):
-    """How the time-stamp provider answers, after how long."""
+class StampingChange(msgspec.Struct, forbid_unknown_fields=True):
+    """How the time stamp provider answers, and after how long."""
 
     answers: Stamping = Stamping.GRANTED
     delay_ms: Annotated[int, msgspec.Meta(ge=0, le=LONGEST_DELAY_MS)] = 0
 
 
-def _stamping(provider: StampProvider, told: StampingTold) -> None:
-    provider.answers, provider.delay_s = told.answers, told.delay_ms / 1000
+def _stamping(provider: StampProvider, change: StampingChange) -> None:
+    provider.answers, provider.delay_s = change.answers, change.delay_ms / 1000
 
 
 def registrations(options: Chosen) -> tuple[Registration, ...]:
-    """The registers that are asked for, one local number after the other."""
+    """The chosen registers, with consecutive local numbers."""
     numbers = options["registers"] or [FIRST_REGISTER + n for n in range(REGISTERS)]
     return tuple(
         Registration(number, local=place, tin=options["tin"], name=f"Каса {place}")
@@ -70,11 +73,11 @@ def registrations(options: Chosen) -> tuple[Registration, ...]:
     )
 
 
-def tax_service(options: Chosen, clock: IReactorTime) -> FarEnd:
-    """The fiscal server with its keys, its registers and its faults.
+def tax_service(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """The fiscal server with its keys, registers and faults.
 
     :raises NotStarted: when its keys or its recording cannot be opened.
-    :raises OSError: when the ledger cannot be opened. :raises ValueError: when it is none.
+    :raises OSError: when the ledger cannot be opened. :raises ValueError: when it is not a ledger.
     """
     folder: Path = options["keys"]
     with ExitStack() as opened:
@@ -104,13 +107,13 @@ def tax_service(options: Chosen, clock: IReactorTime) -> FarEnd:
         if options["tls"]:
             factory = TLSMemoryBIOFactory(_context(folder, clock, options), False, cast(Any, factory), clock)
         held = opened.pop_all()
-    return FarEnd(
+    return SimulatedPeer(
         "tax-service",
         cast(IProtocolFactory, factory),
         server.scenario,
         server.entries,
         lambda: {**_state(server, recording), "stamps": {"answers": provider.answers, "given": provider.count}},
-        {**_deeds(server, recording), "stamping": Deed(lambda told: _stamping(provider, told), StampingTold)},
+        {**_actions(server, recording), "stamping": Action(partial(_stamping, provider), StampingChange)},
         held.close,
         remark=f", {'https' if options['tls'] else 'http'}, keys in {folder}",
     )
@@ -135,39 +138,32 @@ def _now(clock: IReactorTime) -> datetime:
 
 
 def _context(folder: Path, clock: IReactorTime, options: Chosen) -> Any:
-    """TLS for this machine's names and the place that it listens on; ``authority.pem`` is for `server_ca`."""
-    from dmtwisted.access.authority import issue, open_authority
-    from dmtwisted.access.certificates import BadCertificate
-    from dmtwisted.access.tls import OneContext
-
-    host = (options["listen"] or ("",))[0]
-    names = ["localhost", "127.0.0.1", "::1", *([host] if host not in ("", "0.0.0.0", "::") else [])]
+    """TLS; registers name ``authority.pem`` in `server_ca`."""
     try:
-        authority, _ = open_authority(folder, clock.seconds())
-        return OneContext(issue(authority, names, clock.seconds()))
-    except (BadCertificate, OSError, ValueError) as error:
+        return local_context(folder, (options["listen"] or ("",))[0], clock.seconds())
+    except (OSError, ValueError) as error:
         raise NotStarted(f"no TLS: {error}") from None
 
 
-def _deeds(server: FiscalServer, recording: Recording | None) -> dict[str, Deed]:
-    def set_clock(told: Offset) -> None:
-        if not abs(told.offset_s) <= LONGEST_OFFSET_S:
+def _actions(server: FiscalServer, recording: Recording | None) -> dict[str, Action]:
+    def set_clock(change: Offset) -> None:
+        if not abs(change.offset_s) <= LONGEST_OFFSET_S:
             raise NotPossible("ten years are enough", "offset_s")
-        server.skew_s = told.offset_s
+        server.skew_s = change.offset_s
 
     def done(name: str, do: Callable[[FiscalServer, Any], object]) -> Callable[[Any], None]:
-        def deed(told: Any) -> None:
+        def action(given: Any) -> None:
             try:
-                do(server, told)
+                do(server, given)
             except KeyError:
                 raise NotPossible("no such register", "register") from None
             if recording is not None:
-                recording.deed(name, told)
+                recording.deed(name, given)
 
-        return deed
+        return action
 
-    found = {name: Deed(done(name, do), body) for name, (body, do) in DEEDS.items()}
-    return {"clock": Deed(set_clock, Offset), **found}
+    found = {name: Action(done(name, do), body) for name, (body, do) in DEEDS.items()}
+    return {"clock": Action(set_clock, Offset), **found}
 
 
 def _state(server: FiscalServer, recording: Recording | None) -> dict[str, Any]:
@@ -180,30 +176,30 @@ def _state(server: FiscalServer, recording: Recording | None) -> dict[str, Any]:
 
 
 def _register(record: RegisterRecord, server: FiscalServer) -> dict[str, Any]:
-    told, offline = record.registration, record.offline
+    registration, offline = record.registration, record.offline
     blocked = record.blocked(server.now.replace(tzinfo=None))
     return {
-        "number": told.number,
-        "local": told.local,
-        "tin": told.tin,
-        "closed": told.closed,
+        "number": registration.number,
+        "local": registration.local,
+        "tin": registration.tin,
+        "closed": registration.closed,
         "shift_open": record.open_shift is not None,
         "next_local_number": record.next_local,
         "documents": len(record.documents),
-        "offline_allowed": told.offline_allowed,
+        "offline_allowed": registration.offline_allowed,
         "offline_session": offline.id,
         "offline_documents": offline.ordinal,
         "offline_minutes_of_month": round(offline.month_minutes(), 1),
         "blocked_until": f"{record.blocked_until:%Y-%m-%dT%H:%M:%S}" if blocked else "",
-        "operators": [operator.key for operator in told.operators],
+        "operators": [operator.key for operator in registration.operators],
     }
 
 
-# Without ports
+# Without a server
 
 
 def make_key(options: Chosen, now: datetime) -> str:
-    """Make a cashier's key in the simulator's folder; the line that says so.
+    """Create a cashier's key in the simulator's folder; the line that describes it.
 
     :raises OSError: when it cannot be written.
     :raises ValueError: when the folder's own keys cannot be read.
@@ -225,12 +221,12 @@ def make_key(options: Chosen, now: datetime) -> str:
 
 
 def play(file: Path) -> tuple[str, bool]:
-    """Play a recording again: what came of it, and whether all went as it was recorded.
+    """Replay a recording: the result, and whether it is equal to the recording.
 
     :raises OSError: when the file cannot be read.
-    :raises NoRecording: when it is none.
+    :raises NoRecording: when it is not a recording.
     """
     with file.open("rb") as lines:
         count, found = replay(lines)
-    told = [str(difference) for difference in found]
-    return "\n".join([*told, f"{count} exchanges, {len(found)} went otherwise"]), not found
+    differences = [str(difference) for difference in found]
+    return "\n".join([*differences, f"{count} exchanges, {len(found)} different"]), not found
