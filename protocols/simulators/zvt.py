@@ -319,7 +319,7 @@ class ZvtLine(Protocol):
         fate = self._probed()
         if fate is None:
             return
-        service = (message.fields.get(f.SERVICE) or b"\0")[0]
+        service = message.fields.byte(f.SERVICE)
         version = b"" if service & m.WITHOUT_VERSION else self._settings.version.encode("ascii")
         digits = bytes(0xF0 | int(digit) for digit in f"{len(version):03d}") if version else b""
         status = codes.OK if self._terminal.running is None else codes.WAIT
@@ -398,7 +398,7 @@ class ZvtLine(Protocol):
         self._early = []
         terminal = self._terminal
         if isinstance(message, m.Authorisation) and message.amount:
-            kind = (message.fields.get(f.PAYMENT_TYPE) or b"\0")[0]
+            kind = message.fields.byte(f.PAYMENT_TYPE)
             card = self._card if kind & m.CARD_JUST_READ else None
             self._card = None
             return terminal.purchase(message.amount, card=card, progress=self._progress)

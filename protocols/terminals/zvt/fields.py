@@ -65,6 +65,22 @@ class Fields:
         """The value of the first field of this name."""
         return next((value for each, value in self.items if each == name), None)
 
+    def byte(self, name: int) -> int:
+        """The value of a field of one byte; 0 when there is none."""
+        return (self.get(name) or b"\0")[0]
+
+    def hex(self, name: int) -> str:
+        """The value of a field in hex; empty when there is none."""
+        return (self.get(name) or b"").hex()
+
+    def number(self, name: int) -> int | None:
+        """The number in a field of BCD; `None` when there is none.
+
+        :raises Garbled: when it is not BCD.
+        """
+        raw = self.get(name)
+        return None if raw is None else from_bcd(raw)
+
     @property
     def tlv(self) -> tuple[Tlv, ...]:
         """The data objects of every container.
