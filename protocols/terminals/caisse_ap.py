@@ -22,13 +22,14 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import MOST as SHOWN
+from protocols.terminals.lines import open_line, stop
 
 PORT = 8888
 VERSION = "0300"
@@ -428,7 +429,7 @@ class CaisseApProtocol(Protocol):
         if self._due is None:
             self.log.warn("{length} bytes after the answer", length=len(data))
             return
-        _stop(self._ended)
+        stop(self._ended)
         try:
             self._deframer.feed(data)
         except Garbled as garbled:
@@ -479,16 +480,11 @@ class CaisseApProtocol(Protocol):
 
     def _end(self) -> Deferred[Answer] | None:
         due, self._due = self._due, None
-        _stop(self._ended)
-        _stop(self._deadline)
+        stop(self._ended)
+        stop(self._deadline)
         if self.transport is not None:
             self.transport.loseConnection()
         return due
-
-
-def _stop(call: IDelayedCall | None) -> None:
-    if call is not None and call.active():
-        call.cancel()
 
 
 class CaisseApTerminal:
@@ -531,19 +527,16 @@ class CaisseApTerminal:
         settings = self.settings
         question = Ask(action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference)
         line = await self._open()
-        await deferLater(self._clock, settings.listen_first, lambda: None)
+        await deferLater(self._clock, settings.listen_first)
         answer = await line.ask(question, settings.answer_wait)
         if keep is not None:
             await maybeDeferred(keep, answer)
         return answer
 
     async def _open(self) -> CaisseApProtocol:
-        factory = Factory.forProtocol(lambda: CaisseApProtocol(self._clock, self.settings.quiet))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, CaisseApProtocol)
-        return line
+        return await open_line(
+            self._endpoint,
+            lambda: CaisseApProtocol(self._clock, self.settings.quiet),
+            self._clock,
+            self.settings.connect_wait,
+        )

@@ -28,13 +28,14 @@ from typing import TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.checksums import lrc
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
+from protocols.terminals.lines import ignore, open_line, stop
 
 STX, ETX, EOT, ENQ, ACK, NAK = 0x02, 0x03, 0x04, 0x05, 0x06, 0x15
 
@@ -344,10 +345,6 @@ Keep: TypeAlias = Callable[[Answer], object]
 """Stores an answer before the terminal is told that we have it; may return a Deferred."""
 
 
-def ignore(_: object) -> None:
-    """Nobody listens."""
-
-
 @dataclass(frozen=True)
 class Settings:
     """What is known of one terminal; times in seconds.
@@ -453,7 +450,7 @@ class ConcertProtocol(Protocol):
 
     def leave(self) -> None:
         """Close the line."""
-        _stop(self._timer)
+        stop(self._timer)
         if self.transport is not None:
             self.transport.loseConnection()
 
@@ -489,7 +486,7 @@ class ConcertProtocol(Protocol):
         elif self._asked is None:
             self._say(Signal.EOT)
             self._phase = _Phase.IDLE
-            _stop(self._timer)
+            stop(self._timer)
             pinged, self._pinged = self._pinged, None
             if pinged is not None:
                 pinged.callback(None)
@@ -514,7 +511,7 @@ class ConcertProtocol(Protocol):
         if signal is Signal.ACK:
             self._say(Signal.EOT)
             self._phase = _Phase.WAITING
-            _stop(self._timer)
+            stop(self._timer)
         elif signal is Signal.NAK and self._left:
             self._left -= 1
             self._send()
@@ -549,7 +546,7 @@ class ConcertProtocol(Protocol):
     def _heard(self) -> None:
         """The terminal's session is over: go on where it came in between, or tell the answer that it brought."""
         self._hearing = False
-        _stop(self._timer)
+        stop(self._timer)
         if self._answer is not None:
             self._settle(self._answer)
         elif self._phase is _Phase.CALLING:
@@ -589,8 +586,8 @@ class ConcertProtocol(Protocol):
     def _store(self, answer: Answer) -> None:
         """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
         due = self._due
-        _stop(self._deadline)
-        _stop(self._timer)
+        stop(self._deadline)
+        stop(self._timer)
         self._keeping = True
 
         def kept(_: object) -> None:
@@ -656,7 +653,7 @@ class ConcertProtocol(Protocol):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Let whoever waits know, unless the answer is here already."""
         self.gone = True
-        _stop(self._timer)
+        stop(self._timer)
         if self._answer is not None and self._due is not None:
             self._settle(self._answer)
         elif self._phase is _Phase.CALLING:
@@ -701,13 +698,13 @@ class ConcertProtocol(Protocol):
         self._phase = _Phase.IDLE
         self._asked = self._keep = None
         self._keeping = False
-        _stop(self._timer)
-        _stop(self._deadline)
+        stop(self._timer)
+        stop(self._deadline)
         return due
 
     def _wait_for(self, silence: Callable[[], None]) -> None:
         """Have ``silence`` called when nothing comes in time."""
-        _stop(self._timer)
+        stop(self._timer)
         self._timer = self._clock.callLater(self._settings.byte_wait, silence)
 
     def _say(self, signal: Signal) -> None:
@@ -716,11 +713,6 @@ class ConcertProtocol(Protocol):
     def _write(self, data: bytes) -> None:
         if self.transport is not None and not self.gone:
             self.transport.write(data)
-
-
-def _stop(call: IDelayedCall | None) -> None:
-    if call is not None and call.active():
-        call.cancel()
 
 
 class ConcertTerminal:
@@ -792,13 +784,11 @@ class ConcertTerminal:
         if before is not None:
             before.leave()
             await before.lost
-        factory = Factory.forProtocol(lambda: ConcertProtocol(self._clock, self.settings, self._late))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, ConcertProtocol)
+        line = await open_line(
+            self._endpoint,
+            lambda: ConcertProtocol(self._clock, self.settings, self._late),
+            self._clock,
+            self.settings.connect_wait,
+        )
         self._line = line
         return line

@@ -8,6 +8,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.internet.task import deferLater
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
@@ -51,7 +52,7 @@ from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
-from protocols.terminals.privatbank_json.opening import Opening, pause
+from protocols.terminals.privatbank_json.opening import Opening
 from protocols.terminals.privatbank_json.recovery import Finding, Snapshot
 from protocols.terminals.privatbank_json.requests import (
     EVERY_MERCHANT,
@@ -254,7 +255,7 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
                 reply = await self._last_receipt()
             if not reply.busy or self._reactor.seconds() + BETWEEN_PINGS > deadline:
                 return reply
-            await pause(self._reactor, BETWEEN_PINGS)
+            await deferLater(self._reactor, BETWEEN_PINGS)
 
     async def _last_receipt(self) -> Reply:
         """The answer to ``GetReceiptInfo``; if it has no receipt, the question is asked twice.

@@ -25,7 +25,7 @@ from datetime import datetime
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -57,8 +57,9 @@ from dmtwisted.terminals.proof import batch_closed, latest_end, local_time, told
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.zvt.proof import LAST_RECEIPT, Batch, Before, Receipt, decode_before, encode_before, judge
 from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, ZvtSettings
-from protocols.errors import Garbled, NotReached, Silent, WireError
+from protocols.errors import Garbled, NotReached, WireError
 from protocols.serial import SerialEndpoint
+from protocols.terminals.lines import open_line, silent
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.link import line_settings
 from protocols.terminals.zvt.messages import IntermediateStatus, StatusInformation
@@ -319,14 +320,9 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         if before is not None:
             _close(before)
             await before.lost
-        factory = Factory.forProtocol(lambda: ZvtLine(self._reactor, self._wire))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(CONNECT_WAIT, self._reactor)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, ZvtLine)
+        line = await open_line(
+            self._endpoint, lambda: ZvtLine(self._reactor, self._wire), self._reactor, CONNECT_WAIT
+        )
         self._line = line
         answer = await self._asked(line.register())
         self._require(answer)
@@ -344,7 +340,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     def _asked(self, due: Deferred[Answer]) -> Deferred[Answer]:
         """``due`` with the deadline of a question that moves no money."""
-        return due.addTimeout(ANSWER_WAIT, self._reactor, lambda _, seconds: Failure(Silent(seconds)))
+        return due.addTimeout(ANSWER_WAIT, self._reactor, silent)
 
     def _leave(self) -> None:
         """Close the line after what was written."""

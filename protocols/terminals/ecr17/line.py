@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone
@@ -43,6 +43,7 @@ from protocols.terminals.ecr17.frames import (
     frame,
 )
 from protocols.terminals.ecr17.requests import Request
+from protocols.terminals.lines import ignore, notify, stop
 
 
 class NotTaken(NotReached):
@@ -59,10 +60,6 @@ class NotOperative(NotTaken):
 
 Keep: TypeAlias = Callable[[Answer], object]
 """Stores a final answer before the terminal is told that we have it; may return a Deferred."""
-
-
-def ignore(_: object) -> None:
-    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,6 @@ MOST_PIECES = 64
 """Of the answer of a service; receipts are its longest part."""
 
 log = Logger()
-
-_T = TypeVar("_T")
 
 
 class Ecr17Protocol(Protocol):
@@ -171,7 +166,7 @@ class Ecr17Protocol(Protocol):
         """
         assert self._due is None
         self._payload = question.encode()
-        _stop(self._leaving)
+        stop(self._leaving)
         self._question, self._keep = question, keep
         self._taken = self._keeping = self._unsure = False
         self._left = self._settings.repeats if repeats is None else repeats
@@ -187,7 +182,7 @@ class Ecr17Protocol(Protocol):
 
     def leave(self, wait: float) -> None:
         """Close the line when nothing has come for ``wait`` seconds."""
-        _stop(self._leaving)
+        stop(self._leaving)
         if wait > 0 and not self.gone:
             self._leaving = self._clock.callLater(wait, self._close)
         else:
@@ -201,7 +196,7 @@ class Ecr17Protocol(Protocol):
         self._await_acknowledgement()
 
     def _await_acknowledgement(self) -> None:
-        _stop(self._timer)
+        stop(self._timer)
         self._timer = self._clock.callLater(self._settings.ack_wait, self._unacknowledged)
 
     def _unacknowledged(self) -> None:
@@ -243,7 +238,7 @@ class Ecr17Protocol(Protocol):
                 case Progress():
                     # A terminal that shows its customer something has taken the request.
                     self._unsure = True
-                    _tell(self._progress, piece.text)
+                    notify(self._progress, piece.text)
                 case Damaged():
                     log.warn("a damaged frame of {length} bytes", length=len(piece.data))
                     self._unsure = True
@@ -270,7 +265,7 @@ class Ecr17Protocol(Protocol):
         elif not piece.taken:
             self._refused()
         else:
-            _stop(self._timer)
+            stop(self._timer)
             self._taken = True
             assert self._question is not None
             if not self._question.answers:
@@ -307,7 +302,7 @@ class Ecr17Protocol(Protocol):
         if isinstance(answer, Receipt):
             if self._leaving is not None and self._leaving.active():
                 self.leave(self._settings.receipt_wait)
-            _tell(self._receipt, answer)
+            notify(self._receipt, answer)
 
     def _piece(self, part: ServicePart) -> None:
         """Put the answer of a service together; its pieces come one after the other, each acknowledged."""
@@ -335,7 +330,7 @@ class Ecr17Protocol(Protocol):
     def _store(self, answer: Answer) -> None:
         """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
         due = self._due
-        _stop(self._deadline)
+        stop(self._deadline)
         self._keeping = True
 
         def kept(_: object) -> None:
@@ -371,14 +366,14 @@ class Ecr17Protocol(Protocol):
         due, self._due = self._due, None
         self._question = self._keep = None
         self._taken = self._keeping = False
-        _stop(self._timer)
-        _stop(self._deadline)
+        stop(self._timer)
+        stop(self._deadline)
         return due
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Let whoever waits know, unless the answer is here already and is only being stored."""
         self.gone = True
-        _stop(self._leaving)
+        stop(self._leaving)
         if self._due is not None and not self._keeping:
             clean = reason.check(ConnectionDone) is not None
             self._fail(LineLost("the terminal closed the line" if clean else str(reason.value)))
@@ -389,20 +384,6 @@ class Ecr17Protocol(Protocol):
             self.transport.write(data)
 
     def _close(self) -> None:
-        _stop(self._leaving)
+        stop(self._leaving)
         if self.transport is not None:
             self.transport.loseConnection()
-
-
-def _tell(listener: Callable[[_T], object], told: _T) -> None:
-    """Tell ``listener``; what goes wrong there must not cost the answer that is awaited."""
-    try:
-        listener(told)
-    except Exception:
-        log.failure("a listener failed")
-
-
-def _stop(call: IDelayedCall | None) -> None:
-    """Cancel ``call`` when it is still to come."""
-    if call is not None and call.active():
-        call.cancel()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.errors import LineLost, NotReached, Silent, WireError
 from protocols.terminals.ecr17.answers import (
     Answer,
     CardAnswer,
@@ -24,7 +22,7 @@ from protocols.terminals.ecr17.answers import (
     TotalsAnswer,
 )
 from protocols.terminals.ecr17.frames import Lrc
-from protocols.terminals.ecr17.line import DEFAULTS, Ecr17Protocol, Keep, NotOperative, NotTaken, Settings, ignore
+from protocols.terminals.ecr17.line import DEFAULTS, Ecr17Protocol, Keep, NotOperative, NotTaken, Settings
 from protocols.terminals.ecr17.requests import (
     LAST_STAN,
     CardCheck,
@@ -43,8 +41,7 @@ from protocols.terminals.ecr17.requests import (
     Service,
     StatusRequest,
 )
-
-_A = TypeVar("_A")
+from protocols.terminals.lines import expect, ignore, open_line
 
 
 class Ecr17Terminal:
@@ -100,24 +97,24 @@ class Ecr17Terminal:
         :param card_present: go on with the card of `verify_card`.
         """
         request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, *self._numbers)
-        return _expect(await self._run(request, keep), PaymentAnswer)
+        return expect(await self._run(request, keep), PaymentAnswer)
 
     async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
         """Give the whole money of the operation ``stan`` back."""
-        return _expect(await self._run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
+        return expect(await self._run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
 
     async def verify_card(self) -> CardAnswer | PaymentAnswer:
         """Ask for a card and verify it; no money moves."""
         answer = await self._run(CardCheck(*self._numbers), None)
-        return answer if isinstance(answer, CardAnswer) else _expect(answer, PaymentAnswer)
+        return answer if isinstance(answer, CardAnswer) else expect(answer, PaymentAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sum of the session so far."""
-        return _expect(await self._run(Report(ReportKind.TOTALS, False, *self._numbers), None), TotalsAnswer)
+        return expect(await self._run(Report(ReportKind.TOTALS, False, *self._numbers), None), TotalsAnswer)
 
     async def close_session(self, keep: Keep | None = None) -> CloseAnswer:
         """Close the session with the bank."""
-        return _expect(await self._run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
+        return expect(await self._run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
 
     async def preauthorise(self, cents: int, text: str = "", keep: Keep | None = None) -> Answer:
         """Hold ``cents`` on a card."""
@@ -143,7 +140,7 @@ class Ecr17Terminal:
 
         :raises ValueError: for XML that is too long; nothing was sent.
         """
-        return _expect(await self._run(Service(xml, *self._numbers), keep), ServiceAnswer)
+        return expect(await self._run(Service(xml, *self._numbers), keep), ServiceAnswer)
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
@@ -153,7 +150,7 @@ class Ecr17Terminal:
         answer = await self._run(LastResult(False, *self._numbers), None)
         if isinstance(answer, PreauthorisationAnswer):
             return answer
-        return _expect(answer, PaymentAnswer)
+        return expect(answer, PaymentAnswer)
 
     async def recover(
         self, before: PaymentAnswer | PreauthorisationAnswer | None, wait: float
@@ -177,7 +174,7 @@ class Ecr17Terminal:
                 if self._clock.seconds() + self.settings.ready_every >= end:
                     raise
                 self.log.info("the terminal cannot be asked yet: {error}", error=str(error))
-            await deferLater(self._clock, self.settings.ready_every, lambda: None)
+            await deferLater(self._clock, self.settings.ready_every)
         return None if found == before else found
 
     # Lines.
@@ -194,7 +191,7 @@ class Ecr17Terminal:
             if request.money:
                 await self._be_ready(line)
                 # Some terminals close after each answer: a payment on its way to a line that ends would be unknown.
-                await deferLater(self._clock, self.settings.pause, lambda: None)
+                await deferLater(self._clock, self.settings.pause)
                 if line.gone:
                     line = await self._open(self.lrc or Lrc.STD)
             return await line.ask(request, self.settings.answer_wait, keep)
@@ -214,7 +211,7 @@ class Ecr17Terminal:
 
     async def _state(self, line: Ecr17Protocol, repeats: int | None = None) -> StatusAnswer:
         wait = self.settings.ack_wait * (self.settings.repeats + 2)
-        return _expect(await line.ask(StatusRequest(self.settings.terminal), wait, repeats=repeats), StatusAnswer)
+        return expect(await line.ask(StatusRequest(self.settings.terminal), wait, repeats=repeats), StatusAnswer)
 
     async def _learn_variant(self) -> StatusAnswer:
         """Ask for the state with each variant of the check byte, until one is understood (terminals.md 8)."""
@@ -237,19 +234,11 @@ class Ecr17Terminal:
         if before is not None:
             before.leave(0)
             await before.lost
-        factory = Factory.forProtocol(lambda: Ecr17Protocol(self._clock, self.settings, lrc, *self._listeners))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, Ecr17Protocol)
+        line = await open_line(
+            self._endpoint,
+            lambda: Ecr17Protocol(self._clock, self.settings, lrc, *self._listeners),
+            self._clock,
+            self.settings.connect_wait,
+        )
         self._line = line
         return line
-
-
-def _expect(answer: Answer, kind: type[_A]) -> _A:
-    if not isinstance(answer, kind):
-        raise Garbled(f"the answer {answer.code!r} does not belong to the question")
-    return answer

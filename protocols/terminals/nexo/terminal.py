@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from OpenSSL import SSL
 from service_identity import VerificationError
@@ -34,6 +34,7 @@ from twisted.web.iweb import IAgent, IAgentEndpointFactory, IBodyProducer, IPoli
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.terminals.lines import expect, silent
 from protocols.terminals.nexo.messages import (
     Abort,
     Answer,
@@ -71,8 +72,6 @@ LONGEST_BODY = 1_000_000
 
 Keep = Callable[[Answer], object]
 """Stores an answer before anybody hears of it; may return a Deferred."""
-
-_A = TypeVar("_A")
 
 
 @dataclass(frozen=True)
@@ -152,14 +151,14 @@ class NexoTerminal:
         :param card: what `read_card` told; that card pays.
         """
         request = Payment(self._sale(transaction_id), amount, self.settings.currency, cash=cash, card=card)
-        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+        return expect(await self._operate(request, service_id, keep), PaymentAnswer)
 
     async def refund(
         self, service_id: str, transaction_id: str, amount: int, keep: Keep | None = None
     ) -> PaymentAnswer:
         """Give ``amount`` hundredths to whoever shows a card."""
         request = Payment(self._sale(transaction_id), amount, self.settings.currency, refund=True)
-        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+        return expect(await self._operate(request, service_id, keep), PaymentAnswer)
 
     async def reverse(
         self,
@@ -171,28 +170,28 @@ class NexoTerminal:
     ) -> PaymentAnswer:
         """Give the money of the terminal's transaction ``original`` back: all of it, or ``amount`` hundredths."""
         request = Reversal(self._sale(transaction_id), original, amount)
-        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+        return expect(await self._operate(request, service_id, keep), PaymentAnswer)
 
     async def read_card(self, service_id: str, transaction_id: str, loyalty: bool = False) -> CardAnswer:
         """Ask for a card and keep it for `pay`, until `release_card`."""
         request = ReadCard(self._sale(transaction_id), loyalty)
-        return _expect(await self._operate(request, service_id, None), CardAnswer)
+        return expect(await self._operate(request, service_id, None), CardAnswer)
 
     async def release_card(self) -> PlainAnswer:
         """Let go of the card that was read."""
-        return _expect(await self._query(ReleaseCard()), PlainAnswer)
+        return expect(await self._query(ReleaseCard()), PlainAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sums of the open batch."""
-        return _expect(await self._query(GetTotals()), TotalsAnswer)
+        return expect(await self._query(GetTotals()), TotalsAnswer)
 
     async def reconcile(self, service_id: str, keep: Keep | None = None) -> TotalsAnswer:
         """Close the batch with the bank."""
-        return _expect(await self._operate(Reconcile(), service_id, keep), TotalsAnswer)
+        return expect(await self._operate(Reconcile(), service_id, keep), TotalsAnswer)
 
     async def diagnose(self, host: bool = False) -> PlainAnswer:
         """Ask whether the terminal works, and with ``host`` whether it reaches its bank."""
-        return _expect(await self._query(Diagnose(host)), PlainAnswer)
+        return expect(await self._query(Diagnose(host)), PlainAnswer)
 
     async def abort(self, category: Category, service_id: str) -> None:
         """Wish that an operation stops; its own answer says whether it did (terminals.md 3, rule 8)."""
@@ -201,7 +200,7 @@ class NexoTerminal:
 
     async def status(self, category: Category, service_id: str) -> StatusAnswer:
         """Ask once what became of an operation."""
-        return _expect(await self._query(Status(self._about(category, service_id))), StatusAnswer)
+        return expect(await self._query(Status(self._about(category, service_id))), StatusAnswer)
 
     async def recover(self, category: Category, service_id: str, wait: float) -> PaymentAnswer | None:
         """Find out what became of an operation whose answer was lost (terminals.md 3, rule 3).
@@ -232,7 +231,7 @@ class NexoTerminal:
                     raise Garbled(f"the terminal does not tell what became of it: {answer.response.condition!r}")
                 if self._clock.seconds() + self.settings.ask_again >= end:
                     raise Silent(wait)
-            await deferLater(self._clock, self.settings.ask_again, lambda: None)
+            await deferLater(self._clock, self.settings.ask_again)
 
     # Messages.
 
@@ -270,7 +269,7 @@ class NexoTerminal:
     async def _post(self, message: bytes, wait: float) -> bytes:
         """The body of the answer."""
         due = self._request(message)
-        due.addTimeout(wait, self._clock, lambda _, seconds: Failure(Silent(seconds)))
+        due.addTimeout(wait, self._clock, silent)
         try:
             status, body = await due
         except WireError:
@@ -325,12 +324,6 @@ def _distrusted(reasons: list[BaseException]) -> bool:
         or (isinstance(reason, SSL.Error) and "certificate verify failed" in str(reason))
         for reason in reasons
     )
-
-
-def _expect(answer: Answer, kind: type[_A]) -> _A:
-    if not isinstance(answer, kind):
-        raise Garbled("the answer does not belong to the question")
-    return answer
 
 
 # -- TLS ------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
+from protocols.terminals.lines import drop, ignore, notify, silent, stop
 from protocols.terminals.privatbank_json.amounts import amount_text
 from protocols.terminals.privatbank_json.messages import (
     END,
@@ -96,10 +97,6 @@ class OpenPurchase:
     """The purchase's own answer, or a `WireError`."""
 
 
-def unheard(_: Reply) -> None:
-    """A late reply that nobody listens to is in the log."""
-
-
 class PrivatbankLine(Protocol):
     """One connection to a terminal: asks, waits, and tells answers from what comes late.
 
@@ -109,7 +106,7 @@ class PrivatbankLine(Protocol):
 
     log = Logger()
 
-    def __init__(self, clock: IReactorTime, pace: Pace = PACE, late: LateReply = unheard) -> None:
+    def __init__(self, clock: IReactorTime, pace: Pace = PACE, late: LateReply = ignore) -> None:
         self.pace = pace
         self._clock, self._late = clock, late
         self._deframer = Deframer()
@@ -258,12 +255,12 @@ class PrivatbankLine(Protocol):
         if progress is not None:
             self._poll = self._clock.callLater(self.pace.poll, self._ask_progress, due, progress)
         self._send(due, leading)
-        return answer.addTimeout(patience, self._clock, _silent)
+        return answer.addTimeout(patience, self._clock, silent)
 
     def _begin_service(self) -> None:
         due = self._services[0]
         self._send(due)
-        due.answer.addTimeout(self.pace.service, self._clock, _silent)
+        due.answer.addTimeout(self.pace.service, self._clock, silent)
 
     def _send(self, due: _Due, leading: bytes = b"") -> None:
         self._outgoing.append((due, leading + frame(due.request.encode())))
@@ -306,10 +303,7 @@ class PrivatbankLine(Protocol):
             code = reply.params.get("LastStatMsgCode", "")
             if self._primary is due and code.isdecimal() and len(code) < 4:
                 due.moved = due.moved or int(code) in _MOVED
-                try:
-                    progress(int(code))
-                except Exception:
-                    self.log.failure("showing progress failed")
+                notify(progress, int(code))
             return not reply.unknown_method
 
         def again(more: bool | Failure) -> None:
@@ -362,10 +356,7 @@ class PrivatbankLine(Protocol):
         due = self._asked(reply)
         if due is None:
             self.log.info("nobody waits for {reply!r}", reply=reply)
-            try:
-                self._late(reply)
-            except Exception:
-                self.log.failure("taking a late reply failed")
+            notify(self._late, reply)
             return
         if due is self._primary:
             self._settle()
@@ -397,10 +388,7 @@ class PrivatbankLine(Protocol):
     def _settle(self) -> None:
         """No primary method is due any more, and no poll for it."""
         self._primary = None
-        if self._poll is not None:
-            if self._poll.active():
-                self._poll.cancel()
-            self._poll = None
+        stop(self._poll)
 
     def _drop_service(self, due: _Due) -> None:
         was_first = self._services[0] is due
@@ -418,8 +406,7 @@ class PrivatbankLine(Protocol):
     def _abort(self) -> None:
         self._open = False
         assert self.transport is not None
-        abort = getattr(self.transport, "abortConnection", self.transport.loseConnection)
-        abort()
+        drop(self.transport)
         self._end(LineLost("the line was given up"))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -431,10 +418,8 @@ class PrivatbankLine(Protocol):
 
     def _end(self, error: WireError) -> None:
         self._open = False
-        if self._gap is not None:
-            if self._gap.active():
-                self._gap.cancel()
-            self._gap = None
+        stop(self._gap)
+        self._gap = None
         primary, services = self._primary, list(self._services)
         self._settle()
         self._services.clear()
@@ -448,10 +433,6 @@ def _keep_alive(handle: socket.socket | None) -> None:
     for option, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 1)):
         if handle is not None and hasattr(socket, option):
             handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
-
-
-def _silent(_: Reply | Failure, seconds: float) -> Failure:
-    return Failure(Silent(seconds))
 
 
 def _not_sent(failure: Failure) -> Failure:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
+from twisted.internet.task import deferLater
 
 from protocols.errors import LineLost, NotReached, Silent, WireError
+from protocols.terminals.lines import open_line
 from protocols.terminals.privatbank_json.line import LateReply, Pace, PrivatbankLine
 from protocols.terminals.privatbank_json.messages import Reply
 
@@ -33,14 +34,7 @@ class Opening:
 OPENING = Opening()
 
 
-def pause(clock: IReactorTime, seconds: float) -> Deferred[None]:
-    """Fire after ``seconds``."""
-    over: Deferred[None] = Deferred(lambda _: call.cancel())
-    call = clock.callLater(seconds, over.callback, None)
-    return over
-
-
-async def open_line(
+async def greeted_line(
     endpoint: IStreamClientEndpoint, clock: IReactorTime, opening: Opening, pace: Pace, late: LateReply
 ) -> PrivatbankLine:
     """A line to a terminal that answered; it may be busy all the same.
@@ -62,23 +56,26 @@ async def open_line(
             # A terminal that took the first connection may be slow to listen again.
             if not begun or attempt == opening.tries:
                 raise
-        await pause(clock, opening.pause)
+        await deferLater(clock, opening.pause)
     raise NotReached("no try was allowed")
 
 
 async def _begin(
     endpoint: IStreamClientEndpoint, clock: IReactorTime, opening: Opening, pace: Pace, late: LateReply
 ) -> PrivatbankLine:
-    line = await _connect(endpoint, clock, pace, late)
+    def build() -> PrivatbankLine:
+        return PrivatbankLine(clock, pace, late)
+
+    line = await open_line(endpoint, build)
     await _or_close(line, line.handshake())
     if not opening.thorough:
         return line
     await line.close()
-    await pause(clock, opening.pause)
-    line = await _connect(endpoint, clock, pace, late)
+    await deferLater(clock, opening.pause)
+    line = await open_line(endpoint, build)
     await _or_close(line, line.service("identify"))
     await line.close()
-    return await _connect(endpoint, clock, pace, late)
+    return await open_line(endpoint, build)
 
 
 async def _or_close(line: PrivatbankLine, answer: Deferred[Reply]) -> Reply:
@@ -88,17 +85,3 @@ async def _or_close(line: PrivatbankLine, answer: Deferred[Reply]) -> Reply:
     except WireError:
         await line.close()
         raise
-
-
-async def _connect(
-    endpoint: IStreamClientEndpoint, clock: IReactorTime, pace: Pace, late: LateReply
-) -> PrivatbankLine:
-    factory: Factory = Factory.forProtocol(lambda: PrivatbankLine(clock, pace, late))
-    try:
-        line = await endpoint.connect(factory)
-    except WireError:
-        raise
-    except Exception as error:
-        raise NotReached(str(error) or type(error).__name__) from error
-    assert isinstance(line, PrivatbankLine)
-    return line

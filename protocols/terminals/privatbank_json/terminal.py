@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.internet.task import deferLater
 
+from protocols.terminals.lines import ignore
 from protocols.terminals.privatbank_json.line import (
     PACE,
     LateReply,
@@ -16,10 +18,9 @@ from protocols.terminals.privatbank_json.line import (
     Pace,
     PrivatbankLine,
     Progress,
-    unheard,
 )
 from protocols.terminals.privatbank_json.messages import DiscountCard, Reply
-from protocols.terminals.privatbank_json.opening import OPENING, Opening, open_line, pause
+from protocols.terminals.privatbank_json.opening import OPENING, Opening, greeted_line
 from protocols.terminals.privatbank_json.recovery import Finding, Snapshot, Wanted, judge
 from protocols.terminals.privatbank_json.requests import (
     EVERY_MERCHANT,
@@ -62,7 +63,7 @@ class PrivatbankTerminal:
         clock: IReactorTime,
         pace: Pace = PACE,
         opening: Opening = OPENING,
-        late: LateReply = unheard,
+        late: LateReply = ignore,
     ) -> None:
         self.pace, self.opening = pace, opening
         self._endpoint, self._clock, self._late = endpoint, clock, late
@@ -251,7 +252,7 @@ class PrivatbankTerminal:
                 return judge(wanted, before, told), told
             if self._clock.seconds() + BETWEEN_PINGS > deadline:
                 return Finding.UNKNOWN, told
-            await pause(self._clock, BETWEEN_PINGS)
+            await deferLater(self._clock, BETWEEN_PINGS)
 
     async def close(self) -> None:
         """Let go of the terminal."""
@@ -272,5 +273,5 @@ class PrivatbankTerminal:
 
     async def _open(self) -> PrivatbankLine:
         if self._line is None or not self._line.usable:
-            self._line = await open_line(self._endpoint, self._clock, self.opening, self.pace, self._late)
+            self._line = await greeted_line(self._endpoint, self._clock, self.opening, self.pace, self._late)
         return self._line

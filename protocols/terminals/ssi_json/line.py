@@ -10,14 +10,11 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.errors import Garbled, LineLost, NotReached, WireError
+from protocols.terminals.lines import drop, ignore, notify, silent
 from protocols.terminals.ssi_json.messages import Deframer, Reply, Request, frame
 
 LateReply = Callable[[Reply], object]
-
-
-def unheard(_: Reply) -> None:
-    """A late reply that nobody listens to is in the log."""
 
 
 class SsiLine(Protocol):
@@ -31,7 +28,7 @@ class SsiLine(Protocol):
 
     log = Logger()
 
-    def __init__(self, clock: IReactorTime, late: LateReply = unheard) -> None:
+    def __init__(self, clock: IReactorTime, late: LateReply = ignore) -> None:
         self._clock, self._late = clock, late
         self._deframer = Deframer()
         self._asked: Request | None = None
@@ -57,7 +54,7 @@ class SsiLine(Protocol):
         self.log.debug("to the terminal: {request!r}", request=request)
         due = self._due
         self.transport.write(frame(request.encode()))
-        return due.addTimeout(patience, self._clock, _silent)
+        return due.addTimeout(patience, self._clock, silent)
 
     def close(self) -> Deferred[None]:
         """Close the line; fires when it is closed."""
@@ -97,10 +94,7 @@ class SsiLine(Protocol):
             due.callback(reply)
             return
         self.log.info("nobody waits for {reply!r}", reply=reply)
-        try:
-            self._late(reply)
-        except Exception:
-            self.log.failure("taking a late reply failed")
+        notify(self._late, reply)
 
     def _give_up(self) -> None:
         self._due = None
@@ -109,7 +103,7 @@ class SsiLine(Protocol):
     def _abort(self, error: WireError) -> None:
         self._end(error)
         assert self.transport is not None
-        getattr(self.transport, "abortConnection", self.transport.loseConnection)()
+        drop(self.transport)
 
     def _end(self, error: WireError) -> None:
         self._open = False
@@ -121,7 +115,3 @@ class SsiLine(Protocol):
 def _answers(reply: Reply, asked: Request) -> bool:
     """Whether a reply is that of the request; a terminal that could not read a request does not know its method."""
     return reply.method.lower() == asked.method.lower() or (not reply.method and bool(reply.code))
-
-
-def _silent(_: Reply | Failure, seconds: float) -> Failure:
-    return Failure(Silent(seconds))

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from protocols.errors import Garbled, NotReached, Silent, WireError
-from protocols.terminals.ssi_json.line import LateReply, SsiLine, unheard
+from protocols.terminals.lines import ignore, notify, open_line
+from protocols.terminals.ssi_json.line import LateReply, SsiLine
 from protocols.terminals.ssi_json.messages import (
     BUSY,
     IDLE,
@@ -130,7 +131,7 @@ class SsiTerminal:
         endpoint: IStreamClientEndpoint,
         clock: IReactorTime,
         pace: Pace = PACE,
-        late: LateReply = unheard,
+        late: LateReply = ignore,
         *,
         two_steps: bool = True,
         keeps_line: bool = False,
@@ -334,7 +335,7 @@ class SsiTerminal:
                     return told
             if self._clock.seconds() + self.pace.poll > deadline:
                 raise Silent(patience)
-            await self._pause(self.pace.poll)
+            await deferLater(self._clock, self.pace.poll)
 
     async def ask(self, request: Request, patience: float | None = None) -> Reply:
         """One request and its reply; requests wait for one another."""
@@ -342,7 +343,7 @@ class SsiTerminal:
         try:
             wait = self._free_at - self._clock.seconds()
             if wait > 0:
-                await self._pause(wait)
+                await deferLater(self._clock, wait)
             line = await self._reach()
             try:
                 return await line.ask(request, patience or self.pace.reply)
@@ -395,7 +396,7 @@ class SsiTerminal:
     async def _idle(self, deadline: float, wait: float, progress: Progress | None, held: bool = False) -> str:
         """Poll until the terminal is idle, or waits for the second step where that ends it; the status then."""
         while True:
-            await self._pause(max(self.pace.poll, self.pace.gap))
+            await deferLater(self._clock, max(self.pace.poll, self.pace.gap))
             if self._clock.seconds() >= deadline:
                 raise Silent(wait)
             try:
@@ -404,11 +405,8 @@ class SsiTerminal:
                 # A poll without a reply says nothing of the operation, which has its own deadline.
                 self.log.info("the status is asked for again: {error}", error=error)
                 continue
-            if progress is not None and status:
-                try:
-                    progress(status)
-                except Exception:
-                    self.log.failure("showing progress failed")
+            if status:
+                notify(progress, status)
             if status == IDLE or (held and status == WAITS_FOR_SECOND_STEP):
                 return status
 
@@ -427,21 +425,9 @@ class SsiTerminal:
     async def _reach(self) -> SsiLine:
         if self._line is not None and self._line.usable:
             return self._line
-        factory: Factory = Factory.forProtocol(lambda: SsiLine(self._clock, self._late))
-        try:
-            line = await self._endpoint.connect(factory)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, SsiLine)
+        line = await open_line(self._endpoint, lambda: SsiLine(self._clock, self._late))
         self._line = line if self.keeps_line else None
         return line
-
-    def _pause(self, seconds: float) -> Deferred[None]:
-        over: Deferred[None] = Deferred(lambda _: call.cancel())
-        call = self._clock.callLater(seconds, over.callback, None)
-        return over
 
 
 def _may_be(result: Result, uid: str) -> bool:

@@ -20,6 +20,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from protocols.checksums import crc_kermit
 from protocols.errors import Garbled, Silent, WireError
 from protocols.serial import SerialSettings
+from protocols.terminals.lines import stop
 from protocols.terminals.zvt.apdu import LONGEST, Apdu, ApduDeframer
 
 DLE, STX, ETX = 0x10, 0x02, 0x03
@@ -240,7 +241,7 @@ class SerialLink:
 
         :raises Garbled: when the line brings noise without end.
         """
-        _cancel(self._between)
+        stop(self._between)
         for found in self._deframer.feed(data):
             if self._stopped:
                 return
@@ -260,8 +261,8 @@ class SerialLink:
         """Send, repeat and deliver nothing any more."""
         self._stopped = True
         self._waiting.clear()
-        _cancel(self._between)
-        _cancel(self._due)
+        stop(self._between)
+        stop(self._due)
 
     @property
     def noise(self) -> bytes:
@@ -283,7 +284,7 @@ class SerialLink:
     def _acknowledged(self) -> None:
         if not self._waiting:
             return
-        _cancel(self._due)
+        stop(self._due)
         self._waiting.popleft()
         self._tries = 0
         if self._waiting:
@@ -292,7 +293,7 @@ class SerialLink:
     def _again(self) -> None:
         if not self._waiting:
             return
-        _cancel(self._due)
+        stop(self._due)
         if self._tries <= REPEATS:
             self._transmit()
             return
@@ -303,8 +304,3 @@ class SerialLink:
     def _cut_short(self) -> None:
         self._deframer.forget()
         self._write(NAK)
-
-
-def _cancel(call: IDelayedCall | None) -> None:
-    if call is not None and call.active():
-        call.cancel()

@@ -16,12 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred
-from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITransport
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, Silent, WireError
+from protocols.terminals.lines import drop, notify, silent, stop
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import messages as m
 from protocols.terminals.zvt.apdu import Apdu
@@ -322,7 +323,7 @@ class ZvtProtocol(Protocol):
         self._set_limit(self.settings.t3)
         self._send(command)
         patience = self.settings.patience
-        return due.addTimeout(patience, self._clock, lambda _, seconds: Failure(Silent(seconds)))
+        return due.addTimeout(patience, self._clock, silent)
 
     def _abandon(self, _: Deferred[Answer]) -> None:
         # A late answer must not pass for the answer to the next question: the line goes with the operation.
@@ -395,7 +396,7 @@ class ZvtProtocol(Protocol):
             if message.minutes:
                 exchange.t4 = message.minutes * 60.0
                 self._set_limit(exchange.t4)
-            self._tell(exchange, message)
+            notify(exchange.progress, message)
         elif isinstance(message, m.PrintLine):
             exchange.slips.add_line(message)
         elif isinstance(message, m.PrintBlock):
@@ -407,15 +408,6 @@ class ZvtProtocol(Protocol):
         else:
             # Clock and dial-up messages need no more than the acknowledgement.
             self.log.info("the terminal sent {control:04X}", control=message.encode().control)
-
-    def _tell(self, exchange: _Exchange, message: m.IntermediateStatus) -> None:
-        if exchange.progress is None:
-            return
-        try:
-            exchange.progress(message)
-        except Exception:
-            # Who watches must not cost anybody a payment.
-            self.log.failure("whoever watches the progress failed")
 
     def _status(self, exchange: _Exchange, message: m.StatusInformation) -> None:
         """Store a status information, then acknowledge it; a repeat of one is answered as before."""
@@ -458,7 +450,7 @@ class ZvtProtocol(Protocol):
         self, exchange: _Exchange, *, completed: bool, result: int, completion: m.Completion | None = None
     ) -> None:
         self._exchange = None
-        self._cancel_limit()
+        stop(self._limit)
         answer = Answer(
             exchange.taken,
             completed,
@@ -487,12 +479,8 @@ class ZvtProtocol(Protocol):
         )
 
     def _set_limit(self, seconds: float) -> None:
-        self._cancel_limit()
+        stop(self._limit)
         self._limit = self._clock.callLater(seconds, self._silent, seconds)
-
-    def _cancel_limit(self) -> None:
-        if self._limit is not None and self._limit.active():
-            self._limit.cancel()
 
     def _silent(self, seconds: float) -> None:
         exchange = self._exchange
@@ -506,25 +494,17 @@ class ZvtProtocol(Protocol):
 
     def _end_line(self, error: WireError) -> None:
         """Close the line and tell whoever waits; once."""
-        self._cancel_limit()
+        stop(self._limit)
         self._waiting.clear()
         self._storing = False
         if self._link is not None:
             self._link.stop()
             self._link = None
-            _drop(self.transport)
+            if self.transport is not None:
+                drop(self.transport)
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.due.errback(error)
-
-
-def _drop(transport: ITransport | None) -> None:
-    """Close for good: what is still to be written must not reach the terminal later."""
-    abort = getattr(transport, "abortConnection", None)
-    if abort is not None:
-        abort()
-    elif transport is not None:
-        transport.loseConnection()
 
 
 def _known(receipt: int | None) -> tuple[Tlv, ...]:
