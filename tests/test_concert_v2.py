@@ -24,20 +24,22 @@ from protocols.terminals.concert_v2 import (
     Ask,
     ConcertProtocol,
     ConcertTerminal,
-    Damaged,
     Deframer,
     Interrupted,
     Kind,
     Mode,
-    Noise,
     NotReady,
     NotTaken,
-    Payload,
     Result,
     Settings,
     Signal,
     Unanswered,
     frame,
+)
+from protocols.terminals.stx_frames import (
+    Damaged,
+    Noise,
+    Payload,
 )
 from tests.terminal_matrix import shows
 from tests.vectors.concert_v2 import ASK, CHECK_BYTE, FRAMES, FULL_ANSWER, SHORT_ANSWER, SIGNALS

@@ -29,14 +29,9 @@ from protocols.terminals.ecr17.answers import (
     decode_answer,
 )
 from protocols.terminals.ecr17.frames import (
-    ACK,
-    NAK,
     Acknowledgement,
-    Damaged,
     Deframer,
     Lrc,
-    Noise,
-    Payload,
     Progress,
     control,
     frame,
@@ -54,6 +49,13 @@ from protocols.terminals.ecr17.requests import (
 )
 from protocols.terminals.ecr17.terminal import Ecr17Terminal
 from protocols.terminals.ecr17.ticket import read_tickets, write_ticket
+from protocols.terminals.stx_frames import (
+    ACK,
+    NAK,
+    Damaged,
+    Noise,
+    Payload,
+)
 from tests.terminal_matrix import shows
 from tests.vectors.ecr17 import (
     ACKNOWLEDGEMENTS,

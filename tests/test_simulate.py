@@ -61,6 +61,7 @@ from protocols.terminals.privatbank_json import messages as privatbank
 from protocols.terminals.privatbank_json import requests as privatbank_requests
 from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json import requests as ssi_requests
+from protocols.terminals.stx_frames import Payload
 from protocols.terminals.zvt import messages as zvt
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=KYIV)
@@ -559,7 +560,7 @@ def pay_ecr17(simulation: Simulation) -> bool:
     heard = simulation.line().say(frames.frame(ecr17.Payment(12550).encode()))
     taken, *pieces = frames.Deframer(frames.Lrc.STD).feed(heard)
     answer = pieces[-1]
-    assert isinstance(taken, frames.Acknowledgement) and isinstance(answer, frames.Payload)
+    assert isinstance(taken, frames.Acknowledgement) and isinstance(answer, Payload)
     told = decode_answer(answer.data)
     return taken.taken and isinstance(told, PaymentAnswer) and told.approved and told.terminal == "76543218"
 

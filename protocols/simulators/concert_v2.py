@@ -23,13 +23,15 @@ from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcom
 from protocols.terminals.concert_v2 import (
     Answer,
     Ask,
-    Damaged,
     Deframer,
     Kind,
-    Payload,
     Result,
     Signal,
     frame,
+)
+from protocols.terminals.stx_frames import (
+    Damaged,
+    Payload,
 )
 
 REPEATS = 3

@@ -38,13 +38,9 @@ from protocols.terminals.ecr17.answers import (
     TotalsAnswer,
 )
 from protocols.terminals.ecr17.frames import (
-    ACK,
-    NAK,
     Acknowledgement,
-    Damaged,
     Deframer,
     Lrc,
-    Payload,
     Progress,
     control,
     frame,
@@ -67,6 +63,12 @@ from protocols.terminals.ecr17.requests import (
     decode_request,
 )
 from protocols.terminals.ecr17.ticket import write_ticket
+from protocols.terminals.stx_frames import (
+    ACK,
+    NAK,
+    Damaged,
+    Payload,
+)
 
 REPEATS = 3
 """How often the terminal sends an answer again that nobody acknowledged."""

@@ -36,8 +36,9 @@ from protocols.checksums import lrc
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
 from protocols.terminals.lines import ignore, open_line, stop
+from protocols.terminals.stx_frames import ACK, EOT, ETX, NAK, STX, Damaged, Noise, Payload, PieceDeframer
 
-STX, ETX, EOT, ENQ, ACK, NAK = 0x02, 0x03, 0x04, 0x05, 0x06, 0x15
+ENQ = 0x05
 
 BAUDRATE = 9600
 ASK_LENGTH, SHORT_LENGTH, FULL_LENGTH = 34, 25, 80
@@ -65,48 +66,18 @@ class Signal(Enum):
         return bytes((self.value,))
 
 
-@dataclass(frozen=True)
-class Payload:
-    """A whole frame whose check byte is right."""
-
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Damaged:
-    """A frame whose check byte is wrong, or that has no end where one must be."""
-
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Bytes that belong to no frame."""
-
-    data: bytes
-
-
 Piece: TypeAlias = Signal | Payload | Damaged | Noise
 
 _SIGNALS = {signal.value: signal for signal in Signal}
 
 
-class Deframer:
+class Deframer(PieceDeframer[Signal]):
     """Puts the pieces of a stream together, wherever it was cut."""
 
-    def __init__(self) -> None:
-        self._buffer = bytearray()
+    longest = FULL_LENGTH + 1
 
-    def feed(self, data: bytes) -> list[Piece]:
-        """Take what came and tell every piece that is complete; never fails."""
-        self._buffer += data
-        pieces: list[Piece] = []
-        while self._buffer:
-            piece = self._next()
-            if piece is None:
-                break
-            pieces.append(piece)
-        return pieces
+    def _check(self, payload: bytes) -> int:
+        return lrc(payload + bytes((ETX,)))
 
     def forget(self) -> bytes:
         """Drop a frame that was begun and never ended."""
@@ -117,28 +88,9 @@ class Deframer:
         if first in _SIGNALS:
             return _SIGNALS[self._take(1)[0]]
         if first == STX:
-            return self._payload()
+            return self._payload(Damaged)
         known = (n for n, byte in enumerate(self._buffer) if byte == STX or byte in _SIGNALS)
         return Noise(self._take(next(known, len(self._buffer))))
-
-    def _payload(self) -> Piece | None:
-        # No further than a frame can reach, so that it does not matter how much has come already.
-        end = self._buffer.find(ETX, 1, FULL_LENGTH + 2)
-        # Payloads are text: a second STX means that the end of the first frame was lost.
-        again = self._buffer.find(STX, 1, end if end >= 0 else FULL_LENGTH + 2)
-        if again >= 0:
-            return Damaged(self._take(again))
-        if end < 0:
-            return Damaged(self._take(FULL_LENGTH + 2)) if len(self._buffer) > FULL_LENGTH + 1 else None
-        if len(self._buffer) < end + 2:
-            return None
-        whole = self._take(end + 2)
-        return Payload(whole[1:end]) if lrc(whole[1:-1]) == whole[-1] else Damaged(whole)
-
-    def _take(self, count: int) -> bytes:
-        taken = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return taken
 
 
 # -- messages -------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from protocols.terminals.privatbank_json.requests import GetReceiptInfo, read_pr
 from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json.line import SsiLine
 from protocols.terminals.ssi_json.requests import GetLastResult, read_method
+from protocols.terminals.stx_frames import Noise, Payload
 from protocols.terminals.zvt import messages as zvt
 from protocols.terminals.zvt.apdu import Apdu, ApduDeframer
 from protocols.terminals.zvt.link import DleDeframer, SerialLink, dle_frame
@@ -207,7 +208,7 @@ def ecr17_frames(data: bytes) -> None:
 
         def read(pieces: Iterable[bytes], lrc: Any = lrc) -> list[Any]:
             deframer = ecr17.Deframer(lrc)
-            return joined((found for piece in pieces for found in deframer.feed(piece)), ecr17.Noise)
+            return joined((found for piece in pieces for found in deframer.feed(piece)), Noise)
 
         same_however_cut(read, data)
 
@@ -276,10 +277,10 @@ def concert_frames(data: bytes) -> None:
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         deframer = concert_v2.Deframer()
-        return joined((found for piece in pieces for found in deframer.feed(piece)), concert_v2.Noise)
+        return joined((found for piece in pieces for found in deframer.feed(piece)), Noise)
 
     for found in same_however_cut(read, data):
-        if isinstance(found, concert_v2.Payload):
+        if isinstance(found, Payload):
             _concert_messages(found.data)
     _concert_messages(data)
 

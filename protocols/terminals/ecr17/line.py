@@ -29,21 +29,23 @@ from protocols.terminals.ecr17.answers import (
 )
 from protocols.terminals.ecr17.fields import ANY_TERMINAL
 from protocols.terminals.ecr17.frames import (
-    ACK,
     LONGEST_NOISE,
-    NAK,
     Acknowledgement,
-    Damaged,
     Deframer,
     Lrc,
-    Noise,
-    Payload,
     Progress,
     control,
     frame,
 )
 from protocols.terminals.ecr17.requests import Request
 from protocols.terminals.lines import ignore, notify, stop
+from protocols.terminals.stx_frames import (
+    ACK,
+    NAK,
+    Damaged,
+    Noise,
+    Payload,
+)
 
 
 class NotTaken(NotReached):
