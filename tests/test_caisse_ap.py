@@ -29,11 +29,16 @@ from protocols.terminals.caisse_ap import (
     Detail,
     Done,
     Settings,
-    decode_fields,
     encode_fields,
 )
 from tests.terminal_matrix import shows
-from tests.vectors.caisse_ap import APPROVED, DEBIT, MESSAGES, NOBODY_CAME
+from tests.vectors.caisse_ap import (
+    APPROVED,
+    DEBIT,
+    MESSAGES,
+    NOBODY_CAME,
+    decode_fields,
+)
 
 T = TypeVar("T")
 

@@ -63,6 +63,7 @@ from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json import requests as ssi_requests
 from protocols.terminals.stx_frames import Payload
 from protocols.terminals.zvt import messages as zvt
+from tests.vectors.caisse_ap import decode_fields
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=KYIV)
 PAGE = HOME / "docs" / "simulators.md"
@@ -570,7 +571,7 @@ def pay_caisse_ap(simulation: Simulation) -> bool:
     line = simulation.line()
     line.say(caisse_ap.Ask(caisse_ap.Action.DEBIT, 12550, currency="980").encode())
     simulation.reactor.advance(1)
-    return caisse_ap.decode_fields(line.heard()).get("AE") == caisse_ap.Done.DONE.value
+    return decode_fields(line.heard()).get("AE") == caisse_ap.Done.DONE.value
 
 
 def pay_concert(simulation: Simulation) -> bool:

@@ -107,18 +107,6 @@ class Deframer:
         return True
 
 
-def decode_fields(message: bytes) -> Fields:
-    """The fields of a whole message.
-
-    :raises Garbled: as `Deframer.feed`, or when the last field runs past the end.
-    """
-    deframer = Deframer()
-    deframer.feed(message)
-    if not deframer.between_fields:
-        raise Garbled("the last field runs past the end")
-    return deframer.fields
-
-
 # -- messages -------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
+from protocols.errors import Garbled
+from protocols.terminals.caisse_ap import Action, Answer, Ask, Deframer, Detail, Done, Fields
 
 DEBIT = Ask(Action.DEBIT, 1234, protocol_id="012345678901")
 CREDIT = Ask(Action.CREDIT, 500, protocol_id="012345678901")
@@ -72,3 +73,15 @@ MESSAGES = (
         ),
     ),
 )
+
+
+def decode_fields(message: bytes) -> Fields:
+    """The fields of a whole message.
+
+    :raises Garbled: as `Deframer.feed`, or when the last field runs past the end.
+    """
+    deframer = Deframer()
+    deframer.feed(message)
+    if not deframer.between_fields:
+        raise Garbled("the last field runs past the end")
+    return deframer.fields

@@ -58,6 +58,7 @@ from protocols.terminals.privatbank_json.requests import (
     EVERY_MERCHANT,
     Audit,
     Cashback,
+    CheckConnection,
     Instalments,
     InstalmentsRefund,
     Primary,
@@ -69,7 +70,10 @@ from protocols.terminals.privatbank_json.requests import (
     Withdrawal,
     WithdrawalPartly,
 )
-from protocols.terminals.privatbank_json.terminal import BETWEEN_PINGS, PrivatbankTerminal
+from protocols.terminals.privatbank_json.terminal import PrivatbankTerminal
+
+BETWEEN_PINGS = 2.0
+"""Seconds between two pings of a busy terminal."""
 
 TERMINAL: dict[str, Res] = {
     "1000": Res.TERMINAL_ERROR,
@@ -294,10 +298,10 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
 
     async def _serve(self, name: str) -> dict[str, object]:
         if name == MERCHANTS:
-            return {"merchListValue": _listed(await self.terminal.merchants())}
+            return {"merchListValue": _listed(await self.terminal.service("getMerchantList"))}
         if name == MASKS:
-            return {"maskListValue": _listed(await self.terminal.masks())}
-        reply = await (self.terminal.check_connection(self.wait_s) if name == ECHO else self.terminal.ping())
+            return {"maskListValue": _listed(await self.terminal.service("getMaskList"))}
+        reply = await (self.terminal.run(CheckConnection(), self.wait_s) if name == ECHO else self.terminal.ping())
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
         if not reply.approved:

@@ -16,7 +16,6 @@ from protocols.terminals.ecr17.answers import (
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
-    ServiceAnswer,
     StatusAnswer,
     TerminalState,
     TotalsAnswer,
@@ -27,18 +26,14 @@ from protocols.terminals.ecr17.requests import (
     LAST_STAN,
     CardCheck,
     CardType,
-    FollowUp,
-    FollowUpKind,
     LastResult,
     Payment,
     PaymentKind,
     PrintOnRegister,
     Report,
     ReportKind,
-    Reprint,
     Request,
     Reversal,
-    Service,
     StatusRequest,
 )
 from protocols.terminals.lines import expect, ignore, open_line
@@ -97,57 +92,35 @@ class Ecr17Terminal:
         :param card_present: go on with the card of `verify_card`.
         """
         request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, *self._numbers)
-        return expect(await self._run(request, keep), PaymentAnswer)
+        return expect(await self.run(request, keep), PaymentAnswer)
 
     async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
         """Give the whole money of the operation ``stan`` back."""
-        return expect(await self._run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
+        return expect(await self.run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
 
     async def verify_card(self) -> CardAnswer | PaymentAnswer:
         """Ask for a card and verify it; no money moves."""
-        answer = await self._run(CardCheck(*self._numbers), None)
+        answer = await self.run(CardCheck(*self._numbers))
         return answer if isinstance(answer, CardAnswer) else expect(answer, PaymentAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sum of the session so far."""
-        return expect(await self._run(Report(ReportKind.TOTALS, False, *self._numbers), None), TotalsAnswer)
+        return expect(await self.run(Report(ReportKind.TOTALS, False, *self._numbers)), TotalsAnswer)
 
     async def close_session(self, keep: Keep | None = None) -> CloseAnswer:
         """Close the session with the bank."""
-        return expect(await self._run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
-
-    async def preauthorise(self, cents: int, text: str = "", keep: Keep | None = None) -> Answer:
-        """Hold ``cents`` on a card."""
-        request = Payment(cents, PaymentKind.PREAUTHORISATION, text, False, CardType.AUTO, False, *self._numbers)
-        return await self._run(request, keep)
-
-    async def follow_up(
-        self, kind: FollowUpKind, cents: int, original: str, text: str = "", keep: Keep | None = None
-    ) -> Answer:
-        """Raise a pre-authorisation or close it."""
-        return await self._run(FollowUp(kind, cents, original, text, *self._numbers), keep)
+        return expect(await self.run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
 
     async def print_on_register(self, on: bool) -> None:
         """Say who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
-        await self._run(PrintOnRegister(on, self.settings.terminal), None)
-
-    async def reprint(self, to_register: bool = False) -> None:
-        """Have the last receipt printed once more, or sent to `receipt`: no money moves."""
-        await self._run(Reprint(to_register, terminal=self.settings.terminal), None)
-
-    async def service(self, xml: str, keep: Keep | None = None) -> ServiceAnswer:
-        """Ask an application on the terminal for something; it may take money, and `recover` cannot tell of it.
-
-        :raises ValueError: for XML that is too long; nothing was sent.
-        """
-        return expect(await self._run(Service(xml, *self._numbers), keep), ServiceAnswer)
+        await self.run(PrintOnRegister(on, self.settings.terminal))
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
 
         Taken before a payment and kept with its intent it is the snapshot that `recover` compares with.
         """
-        answer = await self._run(LastResult(False, *self._numbers), None)
+        answer = await self.run(LastResult(False, *self._numbers))
         if isinstance(answer, PreauthorisationAnswer):
             return answer
         return expect(answer, PaymentAnswer)
@@ -183,7 +156,8 @@ class Ecr17Terminal:
     def _numbers(self) -> tuple[str, str]:
         return self.settings.terminal, self.settings.register
 
-    async def _run(self, request: Request, keep: Keep | None) -> Answer:
+    async def run(self, request: Request, keep: Keep | None = None) -> Answer:
+        """Send any request over a line of its own."""
         if self.lrc is None:
             await self._learn_variant()
         line = await self._open(self.lrc or Lrc.STD)
