@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
-from twisted.python.failure import Failure
+from twisted.internet.interfaces import IReactorTime
 
 from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.caisse_ap import Action, Answer, Ask, Deframer, Detail, Done, Fields, encode_fields
+from protocols.terminals.lines import stop
 
 QUIET = 0.05
 """Seconds after which a request that has all its fields counts as ended."""
@@ -39,7 +39,7 @@ DETAILS = {
 GARBAGE = b"\x00\xffHTTP/1.1 500"
 
 
-class CaisseApDevice(Factory):
+class CaisseApDevice(TerminalDevice["_Line"]):
     """The device: one terminal, whose lines come and go.
 
     :param currencies: ISO numbers that it takes.
@@ -48,11 +48,12 @@ class CaisseApDevice(Factory):
     def __init__(
         self, terminal: Terminal, clock: IReactorTime, currencies: frozenset[str] = frozenset({"978", "980"})
     ) -> None:
-        self.terminal, self.clock, self.currencies = terminal, clock, currencies
+        super().__init__(terminal, clock)
+        self.currencies = currencies
 
-    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """A line for whoever calls, unless the scenario says `unreachable`."""
-        return _Line(self) if self.terminal.takes_call() else None
+    def line(self) -> _Line:
+        """See `TerminalDevice.line`."""
+        return _Line(self)
 
     def answer(self, ask: Ask, outcome: Outcome) -> Answer:
         """How the device tells of ``outcome``."""
@@ -75,36 +76,26 @@ class CaisseApDevice(Factory):
         )
 
 
-class _Line(Protocol):
+class _Line(TerminalLine):
     """One line to the device."""
 
     def __init__(self, device: CaisseApDevice) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._served = self._gone = False
-        self._ended: IDelayedCall | None = None
+        self._served = False
 
     def dataReceived(self, data: bytes) -> None:
         """Read the request; it ends where nothing follows."""
         if self._served:
             return
-        self._stop()
+        stop(self._timer)
         try:
             self._deframer.feed(data)
         except Garbled:
             self._refuse(self._deframer.fields, Detail.FORMAT)
             return
         if self._deframer.between_fields and Ask.complete(self._deframer.fields):
-            self._ended = self._device.clock.callLater(QUIET, self._serve)
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Nobody is there to be told any more; what runs goes on."""
-        self._gone = True
-        self._stop()
-
-    def _stop(self) -> None:
-        if self._ended is not None and self._ended.active():
-            self._ended.cancel()
+            self._later(self._device.clock, QUIET, self._serve)
 
     def _serve(self) -> None:
         device, fields = self._device, self._deframer.fields
@@ -131,7 +122,7 @@ class _Line(Protocol):
             operation = self._operation(ask)
         except Busy:
             return
-        if ask.at_once and operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if ask.at_once and operation.fate not in UNHEARD:
             self._say(Answer(ask, Done.TAKEN).encode())
             return
         operation.ending.addCallback(self._tell, lambda outcome: device.answer(ask, outcome))
@@ -146,13 +137,9 @@ class _Line(Protocol):
 
     def _duplicate(self, ask: Ask) -> None:
         device = self._device
-        fate = device.terminal.probe()
         found = device.terminal.last()
         answer = Answer(ask, Done.DONE) if found is not None else Answer(ask, Done.NOT_DONE, Detail.NOT_COMPLETED)
-        if fate.delay:
-            device.clock.callLater(fate.delay, self._play, fate.line, answer.encode())
-        else:
-            self._play(fate.line, answer.encode())
+        device.terminal.query(lambda fate: self._play(fate.line, answer.encode()))
 
     def _tell(self, ending: Ending, answer: Callable[[Outcome], Answer]) -> None:
         self._play(ending.line, answer(ending.outcome).encode() if ending.outcome is not None else b"")
@@ -180,10 +167,5 @@ class _Line(Protocol):
         self._say(message)
 
     def _say(self, message: bytes) -> None:
-        if self.transport is not None and not self._gone:
-            self.transport.write(message)
+        self._write(message)
         self._hang_up()
-
-    def _hang_up(self) -> None:
-        if self.transport is not None:
-            self.transport.loseConnection()

@@ -11,15 +11,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
-from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
+from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.concert_v2 import (
     Answer,
     Ask,
@@ -29,6 +27,7 @@ from protocols.terminals.concert_v2 import (
     Signal,
     frame,
 )
+from protocols.terminals.lines import stop
 from protocols.terminals.stx_frames import (
     Damaged,
     Payload,
@@ -47,15 +46,12 @@ SPOILT = 0x55
 """What `garbage` does to a check byte."""
 
 
-class ConcertDevice(Factory):
+class ConcertDevice(TerminalDevice["_Line"]):
     """The device: one terminal behind any stream of bytes."""
 
-    def __init__(self, terminal: Terminal, clock: IReactorTime) -> None:
-        self.terminal, self.clock = terminal, clock
-
-    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """A line for whoever calls, unless the scenario says `unreachable`."""
-        return _Line(self) if self.terminal.takes_call() else None
+    def line(self) -> _Line:
+        """See `TerminalDevice.line`."""
+        return _Line(self)
 
     def answer(self, ask: Ask, outcome: Outcome) -> Answer:
         """How the device tells of ``outcome``."""
@@ -70,17 +66,16 @@ class ConcertDevice(Factory):
         return Answer(cents, code, ask.register, ask.mode.value, report, ask.currency, "0" * 10)
 
 
-class _Line(Protocol):
+class _Line(TerminalLine):
     """One line to the device."""
 
     def __init__(self, device: ConcertDevice) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._called = self._gone = False
+        self._called = False
         self._outbox: bytes | None = None
         self._calling = self._telling = False
         self._tries = 0
-        self._timer: IDelayedCall | None = None
 
     def dataReceived(self, data: bytes) -> None:
         """Read what the till sends."""
@@ -100,10 +95,9 @@ class _Line(Protocol):
                     self._say(Signal.NAK)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Nobody is there to be told any more; what runs goes on."""
-        self._gone = True
+        """See `TerminalLine.connectionLost`."""
+        super().connectionLost(reason)
         self._outbox = None
-        self._stop()
 
     # The till's session.
 
@@ -142,7 +136,7 @@ class _Line(Protocol):
             refusal = Answer(ask.cents, Result.NOT_VERIFIED.value, ask.register, ask.mode.value, None, ask.currency)
             self._tell_later(frame(refusal.encode()))
             return
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             self._say(Signal.ACK)
         operation.ending.addCallback(self._ended, ask)
 
@@ -176,7 +170,7 @@ class _Line(Protocol):
             return
         self._outbox, self._tries = whole, 0
         # The till's EOT may be here already or on its way.
-        self._later(self._till_is_done)
+        self._later(self._device.clock, BYTE_WAIT, self._till_is_done)
 
     def _call(self) -> None:
         self._calling = True
@@ -185,7 +179,7 @@ class _Line(Protocol):
             self._forget()
             return
         self._say(Signal.ENQ)
-        self._later(self._call)
+        self._later(self._device.clock, BYTE_WAIT, self._call)
 
     def _tell(self) -> None:
         self._tries += 1
@@ -193,7 +187,7 @@ class _Line(Protocol):
             self._forget()
             return
         self._write(self._outbox)
-        self._later(self._tell)
+        self._later(self._device.clock, BYTE_WAIT, self._tell)
 
     def _reacted(self, signal: Signal) -> None:
         """The till acknowledges the call or the answer, or wants it again."""
@@ -208,31 +202,10 @@ class _Line(Protocol):
                 self._tell()
 
     def _forget(self) -> None:
-        self._stop()
+        stop(self._timer)
         self._outbox = None
         self._calling = self._telling = False
         self._say(Signal.EOT)
 
-    # Bytes and time.
-
-    def _later(self, then: Callable[[], None]) -> None:
-        self._stop()
-        self._timer = self._device.clock.callLater(BYTE_WAIT, then)
-
-    def _stop(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None and timer.active():
-            timer.cancel()
-
     def _say(self, signal: Signal) -> None:
         self._write(signal.encode())
-
-    def _write(self, data: bytes) -> None:
-        if self.transport is not None and not self._gone:
-            self.transport.write(data)
-
-    def _hang_up(self) -> None:
-        self._gone = True
-        self._stop()
-        if self.transport is not None:
-            self.transport.loseConnection()

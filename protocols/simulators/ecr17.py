@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import CANCEL, PAYMENT, Busy, Card, Cause, Ending, Outcome, State, Terminal
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.ecr17.answers import (
     APPROVED,
     NO_CARD,
@@ -63,6 +64,7 @@ from protocols.terminals.ecr17.requests import (
     decode_request,
 )
 from protocols.terminals.ecr17.ticket import write_ticket
+from protocols.terminals.lines import stop
 from protocols.terminals.stx_frames import (
     ACK,
     NAK,
@@ -104,7 +106,7 @@ SPOILT = 0x55
 """What `garbage` does to a check byte."""
 
 
-class Ecr17Device(Factory):
+class Ecr17Device(TerminalDevice["_Line"]):
     """The device: one terminal, whose lines come and go.
 
     :param terminal: what it believes; its scenario steers the faults.
@@ -126,16 +128,17 @@ class Ecr17Device(Factory):
         closes: bool = False,
         services: Callable[[str], str] = lambda _: NO_SERVICE,
     ) -> None:
-        self.terminal, self.clock, self.lrc = terminal, clock, lrc
+        super().__init__(terminal, clock)
+        self.lrc = lrc
         self.number, self.ack_wait, self.state, self.closes = number, ack_wait, state, closes
         self.services = services
         self.prints_on_register = False
         self.card: Card | None = None
         self._last: Outcome | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """A line for whoever calls, unless the scenario says `unreachable`."""
-        return _Line(self) if self.terminal.takes_call() else None
+    def line(self) -> _Line:
+        """See `TerminalDevice.line`."""
+        return _Line(self)
 
     def remember(self, outcome: Outcome) -> None:
         """Keep what `G` will tell."""
@@ -178,7 +181,7 @@ class Ecr17Device(Factory):
         return "\n".join((told, card, sums, f"STAN {outcome.stan:06d}", f"{outcome.at:%d/%m/%Y %H:%M}"))
 
 
-class _Line(Protocol):
+class _Line(TerminalLine):
     """One line to the device."""
 
     log = Logger()
@@ -186,10 +189,8 @@ class _Line(Protocol):
     def __init__(self, device: Ecr17Device) -> None:
         self._device = device
         self._deframer = Deframer(device.lrc)
-        self._mute = False
         self._sending: list[bytes] = []
         self._tries = 0
-        self._timer: IDelayedCall | None = None
 
     def dataReceived(self, data: bytes) -> None:
         """Read what the till sends."""
@@ -203,10 +204,9 @@ class _Line(Protocol):
                     self._acknowledged(piece)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Nobody is there to be told any more; what runs goes on."""
+        """See `TerminalLine.connectionLost`."""
+        super().connectionLost(reason)
         self._sending.clear()
-        self._stop()
-        self._mute = True
 
     # Requests.
 
@@ -244,12 +244,8 @@ class _Line(Protocol):
             self._send(*_tickets(device.slip(device.last), device.number))
 
     def _probed(self, answer: Message) -> None:
-        """Message a query by the scenario's leave."""
-        fate = self._device.terminal.probe()
-        if fate.delay:
-            self._device.clock.callLater(fate.delay, self._play, fate.line, answer)
-        else:
-            self._play(fate.line, answer)
+        """Answer a query, unless the scenario wants something else."""
+        self._device.terminal.query(lambda fate: self._play(fate.line, answer))
 
     def _play(self, line: Then, answer: Message) -> None:
         match line:
@@ -299,7 +295,7 @@ class _Line(Protocol):
                     raise AssertionError("every other request is answered before")
         except Busy:
             return  # As while an operation runs.
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             self._write(control(ACK, device.lrc))
             taken.append(True)
             for state in seen:
@@ -307,7 +303,7 @@ class _Line(Protocol):
         operation.ending.addCallback(self._ended, tell)
 
     def _show(self, state: State) -> None:
-        if not self._mute and state in DISPLAY:
+        if not self._gone and state in DISPLAY:
             self._write(Progress(DISPLAY[state]).encode())
 
     def _ended(self, ending: Ending, tell: Callable[[Outcome], Message]) -> None:
@@ -351,7 +347,7 @@ class _Line(Protocol):
     # Answers, each repeated until it is acknowledged.
 
     def _send(self, *answers: Message, spoilt: bool = False) -> None:
-        if self._mute:
+        if self._gone:
             return
         frames = [frame(answer.encode(), self._device.lrc) for answer in answers]
         if spoilt:
@@ -362,14 +358,13 @@ class _Line(Protocol):
             self._transmit()
 
     def _transmit(self) -> None:
-        self._stop()
         if self._tries > REPEATS:
             self._sending.clear()
             self._hang_up()
             return
         self._tries += 1
         self._write(self._sending[0])
-        self._timer = self._device.clock.callLater(self._device.ack_wait, self._transmit)
+        self._later(self._device.clock, self._device.ack_wait, self._transmit)
 
     def _acknowledged(self, piece: Acknowledgement) -> None:
         if not self._sending:
@@ -377,28 +372,13 @@ class _Line(Protocol):
         if not piece.taken:
             self._transmit()
             return
-        self._stop()
+        stop(self._timer)
         self._sending.pop(0)
         if self._sending:
             self._tries = 0
             self._transmit()
         elif self._device.closes:
             self._hang_up()
-
-    def _write(self, data: bytes) -> None:
-        if self.transport is not None and not self._mute:
-            self.transport.write(data)
-
-    def _hang_up(self) -> None:
-        self._mute = True
-        self._stop()
-        if self.transport is not None:
-            self.transport.loseConnection()
-
-    def _stop(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None and timer.active():
-            timer.cancel()
 
 
 def _tickets(slip: str, number: str) -> list[Message]:

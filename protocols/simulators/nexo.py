@@ -174,11 +174,7 @@ class NexoDevice(Resource):
     # Questions.
 
     def _probed(self, reply: _Reply, answer: Callable[[], None]) -> None:
-        fate = self.terminal.probe()
-        if fate.delay:
-            self.clock.callLater(fate.delay, reply.play, fate.line, answer)
-        else:
-            reply.play(fate.line, answer)
+        self.terminal.query(lambda fate: reply.play(fate.line, answer))
 
     def _status(self, header: Header, about: Reference) -> StatusAnswer:
         running = self.terminal.running

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -28,11 +28,14 @@ from protocols.simulators.terminal import (
     Card,
     Cause,
     Ending,
+    Fate,
     Operation,
     Outcome,
     State,
     Terminal,
 )
+from protocols.simulators.terminal_line import TerminalDevice, TerminalLine
+from protocols.terminals.lines import stop
 from protocols.terminals.privatbank_json.amounts import amount_text, kopecks_of
 from protocols.terminals.privatbank_json.messages import (
     APPROVED,
@@ -109,7 +112,7 @@ _TXN_TYPES = {PAYMENT: "1", REFUND: "2", CANCEL: "3"}
 _QUERIES = (PingDevice, CheckConnection, GetTerminalInfo, PrintReceiptNum, GetReceiptInfo)
 
 
-class PrivatbankSimulator(Factory):
+class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
     """The terminal on a port: what comes in is asked of ``terminal``.
 
     :param clock: for pauses; the same one that the terminal has.
@@ -134,16 +137,16 @@ class PrivatbankSimulator(Factory):
         vendor: str = "PAX",
         model: str = "s800",
     ) -> None:
-        self.terminal, self.clock = terminal, clock
+        super().__init__(terminal, clock)
         self.adjust, self.lingers = adjust, lingers
         self.answers_newcomer, self.terse, self.repeats = answers_newcomer, terse, repeats
         self.identity = Identity("true", vendor, model)
         self.client: PrivatbankWire | None = None
         self._held: IDelayedCall | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> PrivatbankWire | None:
-        """A wire for a caller; `None` turns it away."""
-        return PrivatbankWire(self) if self.terminal.takes_call() else None
+    def line(self) -> PrivatbankWire:
+        """See `TerminalDevice.line`."""
+        return PrivatbankWire(self)
 
     def came(self, wire: PrivatbankWire) -> None:
         """Serve ``wire`` unless somebody is served already."""
@@ -234,8 +237,7 @@ class PrivatbankSimulator(Factory):
             self._held = self.clock.callLater(self.adjust, self._go_on)
 
     def _let_go(self) -> None:
-        if self._held is not None and self._held.active():
-            self._held.cancel()
+        stop(self._held)
         self._held = None
 
     def _go_on(self) -> None:
@@ -260,9 +262,8 @@ class PrivatbankSimulator(Factory):
     # Questions.
 
     def _query(self, wire: PrivatbankWire, asked: Primary) -> None:
-        fate = self.terminal.probe()
 
-        def answer() -> None:
+        def answer(fate: Fate) -> None:
             if fate.line is Then.REFUSE:
                 busy = fate.code == BUSY
                 wire.say(_service("deviceBusy") if busy else _short(asked.method, _refusal(fate.code), "Відмова"))
@@ -271,10 +272,7 @@ class PrivatbankSimulator(Factory):
             else:
                 wire.suffer(fate.line)
 
-        if fate.delay:
-            self.clock.callLater(fate.delay, answer)
-        else:
-            answer()
+        self.terminal.query(answer)
 
     def _told(self, asked: Primary) -> Reply:
         match asked:
@@ -347,24 +345,23 @@ class PrivatbankSimulator(Factory):
         return Reply(SERVICE, {"msgType": "correctTransaction"}, True, "Корекція неможлива")
 
 
-class PrivatbankWire(Protocol):
+class PrivatbankWire(TerminalLine):
     """One connection as the terminal sees it."""
 
+    garbage = GARBAGE
     log = Logger()
 
     def __init__(self, device: PrivatbankSimulator) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._open = False
 
     def connectionMade(self) -> None:
         """Ask to be served."""
-        self._open = True
         self._device.came(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Make room."""
-        self._open = False
+        super().connectionLost(reason)
         self._device.gone(self)
 
     def dataReceived(self, data: bytes) -> None:
@@ -391,19 +388,6 @@ class PrivatbankWire(Protocol):
     def say(self, reply: Reply) -> None:
         """Send ``reply``; to a client that is gone it is lost."""
         self._write(frame(reply.encode()))
-
-    def suffer(self, line: Then) -> None:
-        """Let happen to the line what the scenario says instead of an answer."""
-        if line is Then.GARBAGE:
-            self._write(GARBAGE)
-        elif line is not Then.SILENT and self._open:
-            assert self.transport is not None
-            self.transport.loseConnection()
-
-    def _write(self, data: bytes) -> None:
-        if self._open:
-            assert self.transport is not None
-            self.transport.write(data)
 
 
 def _service(name: str, **params: str) -> Reply:

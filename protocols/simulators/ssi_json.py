@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from twisted.internet.interfaces import IAddress, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -28,11 +28,13 @@ from protocols.simulators.terminal import (
     Busy,
     Cause,
     Ending,
+    Fate,
     Operation,
     Outcome,
     State,
     Terminal,
 )
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.ssi_json.messages import (
     BUSY,
     IN_WORK,
@@ -104,7 +106,7 @@ STATUSES = {
 _NAMES = {"payment": "Purchase", "refund": "Refund", "cancel": "Void", SETTLEMENT: "ZReport"}
 
 
-class SsiSimulator(Factory):
+class SsiSimulator(TerminalDevice["SsiWire"]):
     """The terminal on a port: what comes in is asked of ``terminal``.
 
     :param clock: for pauses; the same one that the terminal has.
@@ -122,16 +124,16 @@ class SsiSimulator(Factory):
         status_inside: bool = False,
         repeats: int = 1,
     ) -> None:
-        self.terminal, self.clock = terminal, clock
+        super().__init__(terminal, clock)
         self.one_step, self.status_inside, self.repeats = one_step, status_inside, repeats
         self.client: SsiWire | None = None
         self.requested_at: list[float] = []
         """When each request came, in seconds of the clock."""
         self._report: Outcome | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> SsiWire | None:
-        """A wire for a caller; `None` turns it away."""
-        return SsiWire(self) if self.terminal.takes_call() else None
+    def line(self) -> SsiWire:
+        """See `TerminalDevice.line`."""
+        return SsiWire(self)
 
     def answer(self, wire: SsiWire, request: Request) -> None:
         """Do what a request asks for and reply to it."""
@@ -190,7 +192,7 @@ class SsiSimulator(Factory):
 
         operation.ending.addCallback(ended)
         begun = True
-        if operation.fate in (Then.LOST_BEFORE, Then.SILENT):
+        if operation.fate in UNHEARD:
             return
         if operation.fate is Then.ACCEPT:
             wire.say(refused[0] if refused else Reply(name))
@@ -257,10 +259,9 @@ class SsiSimulator(Factory):
         return Reply("GetStatus", {"status": status}) if self.status_inside else Reply("GetStatus", status=status)
 
     def _query(self, wire: SsiWire, asked: Method) -> None:
-        fate = self.terminal.probe()
         name = type(asked).__name__
 
-        def answer() -> None:
+        def answer(fate: Fate) -> None:
             if fate.line is Then.REFUSE:
                 wire.say(_error(name, BUSY if fate.code == BUSY_ELSEWHERE else fate.code or GENERAL, "refused"))
             elif fate.line is Then.ACCEPT:
@@ -268,10 +269,7 @@ class SsiSimulator(Factory):
             else:
                 wire.suffer(fate.line)
 
-        if fate.delay:
-            self.clock.callLater(fate.delay, answer)
-        else:
-            answer()
+        self.terminal.query(answer)
 
     def _told(self, asked: Method) -> Reply:
         name, terminal = type(asked).__name__, self.terminal
@@ -332,31 +330,30 @@ class SsiSimulator(Factory):
         return Reply(name, {"receipt": report.slip, "merchantId": f"M{report.merchant}"})
 
 
-class SsiWire(Protocol):
+class SsiWire(TerminalLine):
     """One connection as the terminal sees it."""
 
+    garbage = GARBAGE
     log = Logger()
 
     def __init__(self, device: SsiSimulator) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._open = False
 
     def connectionMade(self) -> None:
         """Be served unless somebody is served already."""
-        self._open = True
         if self._device.client is None:
             self._device.client = self
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Make room."""
-        self._open = False
+        super().connectionLost(reason)
         if self._device.client is self:
             self._device.client = None
 
     def dataReceived(self, data: bytes) -> None:
         """Answer requests; a fault ends the connection."""
-        if self._device.client is not self or not self._open:
+        if self._device.client is not self or self._gone:
             return
         try:
             for payload in self._deframer.feed(data):
@@ -370,24 +367,6 @@ class SsiWire(Protocol):
         """Send ``reply``; to a client that is gone it is lost."""
         for _ in range(self._device.repeats):
             self._write(frame(reply.encode()))
-
-    def suffer(self, line: Then) -> None:
-        """Let happen to the line what the scenario says instead of a reply."""
-        if line is Then.GARBAGE:
-            self._write(GARBAGE)
-        elif line is not Then.SILENT:
-            self._hang_up()
-
-    def _hang_up(self) -> None:
-        if self._open:
-            self._open = False
-            assert self.transport is not None
-            self.transport.loseConnection()
-
-    def _write(self, data: bytes) -> None:
-        if self._open:
-            assert self.transport is not None
-            self.transport.write(data)
 
 
 def _error(method: str, code: str, text: str) -> Reply:

@@ -46,6 +46,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from protocols.simulators.ledger import ACCEPTED, REFUSED, Entry, Ledger
 from protocols.simulators.scenario import Scenario, Then
+from protocols.terminals.lines import stop
 
 PAYMENT, REFUND, CANCEL, SETTLEMENT = "payment", "refund", "cancel", "settlement"
 """Kinds that stand in the ledger."""
@@ -436,6 +437,14 @@ class Terminal:
         line = Then.LOST_BEFORE if rule.then is Then.UNREACHABLE else rule.then
         return Fate(line, str(rule.code), rule.delay_ms / 1000)
 
+    def query(self, answer: Callable[[Fate], None]) -> None:
+        """Call ``answer`` with the fate of a query, after the delay that the scenario wants."""
+        fate = self.probe()
+        if fate.delay:
+            self._clock.callLater(fate.delay, answer, fate)
+        else:
+            answer(fate)
+
     def last(self) -> Outcome | None:
         """The last operation that moved money or should have, refused ones and settlements included."""
         return next(reversed(self._journal.values()), None)
@@ -604,8 +613,7 @@ class Terminal:
         operation._timer = self._clock.callLater(seconds, then)
 
     def _stop_timer(self, operation: Operation) -> None:
-        if operation._timer is not None and operation._timer.active():
-            operation._timer.cancel()
+        stop(operation._timer)
         operation._timer = None
 
     # What the bank and the journal decide.

@@ -36,6 +36,8 @@ from protocols.simulators.terminal import (
     State,
     Terminal,
 )
+from protocols.simulators.terminal_line import UNHEARD
+from protocols.terminals.lines import stop
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import fields as f
 from protocols.terminals.zvt import messages as m
@@ -194,7 +196,7 @@ class ZvtLine(Protocol):
             self.transport.loseConnection()
 
     def _stop(self) -> None:
-        self._cancel_due()
+        stop(self._due)
         self._queue.clear()
         if self._link is not None:
             self._link.stop()
@@ -230,7 +232,7 @@ class ZvtLine(Protocol):
     def _answered(self, answer: m.Message) -> None:
         if not self._queue:
             return
-        self._cancel_due()
+        stop(self._due)
         message, then = self._queue[0]
         if answer == m.Negative(codes.WAIT) and isinstance(message, m.StatusInformation):
             # The till needs more time: the same again a little later.
@@ -248,10 +250,6 @@ class ZvtLine(Protocol):
         """The till is dead: the line is closed, and a booking that it did not confirm goes back."""
         self._drop()
         self._take_back()
-
-    def _cancel_due(self) -> None:
-        if self._due is not None and self._due.active():
-            self._due.cancel()
 
     # Commands of the till.
 
@@ -385,11 +383,11 @@ class ZvtLine(Protocol):
             return
         self._reading = isinstance(message, m.ReadCard)
         self._operation = operation
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             self._write(m.Acknowledge())
         # States that were passed while the operation began are told behind the acknowledgement.
         early, self._early = self._early or [], None
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             for state in early:
                 self._tell_state(STATES[state])
         operation.ending.addCallback(self._ended)
