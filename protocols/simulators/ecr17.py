@@ -224,7 +224,7 @@ class _Line(TerminalLine):
         match request:
             case StatusRequest():
                 time = f"{device.terminal.now():%d%m%y%H%M}"
-                self._probed(StatusAnswer(device.state, time, "SIMULATOR", device.number))
+                self._probed(StatusAnswer(device.state, time, "SIMULATOR", terminal=device.number))
             case LastResult():
                 self._probed(device.final(device.last))
             case PrintOnRegister() | Reprint():
@@ -382,13 +382,13 @@ class _Line(TerminalLine):
 
 
 def _tickets(slip: str, number: str) -> list[Message]:
-    return [Receipt(piece, number) for piece in write_ticket(slip)]
+    return [Receipt(piece, terminal=number) for piece in write_ticket(slip)]
 
 
 def _pieces(xml: str, number: str) -> list[Message]:
     """``xml`` in as many messages as it needs."""
     cut = [xml[start : start + LONGEST_XML] for start in range(0, len(xml), LONGEST_XML)] or [""]
-    return [ServicePart(piece, n, n < len(cut), number) for n, piece in enumerate(cut, 1)]
+    return [ServicePart(piece, n, n < len(cut), terminal=number) for n, piece in enumerate(cut, 1)]
 
 
 def _why(outcome: Outcome) -> str:

@@ -32,7 +32,7 @@ line of it that has no entry in the ledger never happened. Without it the ledger
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -451,23 +451,21 @@ class Terminal:
 
     def last_receipt(self) -> Outcome | None:
         """The last operation that got a receipt number, approved or refused by the bank, in whichever batch."""
-        return self._newest(outcome for outcome in self._backwards() if outcome.invoice)
+        return self._newest(lambda outcome: outcome.invoice)
 
     def find(self, reference: str) -> Outcome | None:
         """The latest operation that the till called ``reference``."""
-        return self._newest(outcome for outcome in self._backwards() if outcome.reference == reference)
+        return self._newest(lambda outcome: outcome.reference == reference)
 
     def find_invoice(self, invoice: int) -> Outcome | None:
         """The operation of the open batch with this receipt number, refused by the bank or not; 0 is the last one."""
         return self._newest(
-            outcome
-            for outcome in self._backwards()
-            if outcome.batch == self.batch and outcome.invoice and invoice in (0, outcome.invoice)
+            lambda outcome: outcome.batch == self.batch and outcome.invoice and invoice in (0, outcome.invoice)
         )
 
     def find_rrn(self, rrn: str) -> Outcome | None:
         """The approved operation with this RRN, in whichever batch."""
-        return self._newest(outcome for outcome in self._backwards() if rrn and outcome.rrn == rrn)
+        return self._newest(lambda outcome: rrn and outcome.rrn == rrn)
 
     def left_of(self, outcome: Outcome) -> int:
         """Kopecks of an approved payment or refund that were neither cancelled nor refunded yet."""
@@ -642,13 +640,13 @@ class Terminal:
     def _to_cancel(self, invoice: int, stan: int) -> Outcome | None:
         """The approved operation of the open batch that is meant."""
         return self._newest(
-            outcome
-            for outcome in self._backwards()
-            if outcome.batch == self.batch
-            and outcome.kind in MONEY
-            and outcome.approved
-            and invoice in (0, outcome.invoice)
-            and stan in (0, outcome.stan)
+            lambda outcome: (
+                outcome.batch == self.batch
+                and outcome.kind in MONEY
+                and outcome.approved
+                and invoice in (0, outcome.invoice)
+                and stan in (0, outcome.stan)
+            )
         )
 
     def _take_back(self, operation: Operation, found: Outcome | None, amount: int | None) -> Outcome:
@@ -822,11 +820,9 @@ class Terminal:
             reverses=entry.ref if approved and entry.kind == CANCEL else "",
         )
 
-    def _backwards(self) -> Iterable[Outcome]:
-        return reversed(self._journal.values())
-
-    def _newest(self, outcomes: Iterable[Outcome]) -> Outcome | None:
-        return next(iter(outcomes), None)
+    def _newest(self, wanted: Callable[[Outcome], object]) -> Outcome | None:
+        """The latest operation that is wanted."""
+        return next(filter(wanted, reversed(self._journal.values())), None)
 
     def _slip(self, outcome: Outcome) -> str:
         """The receipt as the terminal would print it, lines of at most 32 letters."""

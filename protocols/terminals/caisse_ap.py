@@ -41,11 +41,6 @@ LONGEST = 8192
 SECRET = frozenset({"AA", "AB", "CF"})
 """Card number, expiry and private data: no log shows them."""
 
-NAMED = frozenset(
-    ["CZ", "CJ", "CA", "CE", "BA", "CD", "CB", "AE", "AF", "CC", "CI", "AC", "AA", "AI", "AB", "CG", "AK", "AL"]
-)
-"""Fields of an answer that `Answer` has a name for."""
-
 Fields: TypeAlias = dict[str, str]
 """Tag to value, in the order on the wire."""
 
@@ -271,18 +266,13 @@ class Answer:
         for asked in ("CC", "CH", "BF", "CI"):
             fields.pop(asked, None)
         fields["AE"] = self.done.value
-        own = {
-            "AF": self.detail.value if self.detail is not None else self.detail_code,
-            "CC": self.application,
-            "CI": self.read_mode,
-            "AC": self.authorisation,
-            "AA": self.pan,
-            "AI": self.aid,
-            "AB": self.expiry,
-        }
-        last = {"CG": self.contract, "AK": self.slip, "AL": self.pan_type}
-        named = {tag: value for tag, value in own.items() if value}
-        return encode_fields(fields | named | self.more | {tag: value for tag, value in last.items() if value})
+        if self.detail is not None or self.detail_code:
+            fields["AF"] = self.detail.value if self.detail is not None else self.detail_code
+        return encode_fields(fields | self._named(_OWN) | self.more | self._named(_LAST))
+
+    def _named(self, names: dict[str, str]) -> Fields:
+        found = {tag: getattr(self, name) for tag, name in names.items()}
+        return {tag: value for tag, value in found.items() if value}
 
     @classmethod
     def of(cls, fields: Fields) -> Answer:
@@ -299,16 +289,8 @@ class Answer:
             Done(done),
             Detail(detail) if detail in {each.value for each in Detail} else None,
             detail,
-            fields.get("CC", ""),
-            fields.get("CI", ""),
-            fields.get("AC", ""),
-            fields.get("AA", ""),
-            fields.get("AI", ""),
-            fields.get("AB", ""),
-            fields.get("CG", ""),
-            fields.get("AK", ""),
-            fields.get("AL", ""),
-            {tag: value for tag, value in fields.items() if tag not in NAMED},
+            more={tag: value for tag, value in fields.items() if tag not in _NAMED},
+            **{name: fields.get(tag, "") for tag, name in (_OWN | _LAST).items()},
         )
 
     @staticmethod
@@ -326,6 +308,13 @@ class Answer:
         if same != (theirs.register, theirs.currency, theirs.action, theirs.protocol_id):
             return False
         return mine.cents == theirs.cents or (mine.partial and 0 < theirs.cents < mine.cents)
+
+
+_OWN = {"CC": "application", "CI": "read_mode", "AC": "authorisation", "AA": "pan", "AI": "aid", "AB": "expiry"}
+_LAST = {"CG": "contract", "AK": "slip", "AL": "pan_type"}
+"""Fields of an answer by their names here: those before the unnamed ones, and those behind them."""
+
+_NAMED = frozenset({"CZ", "CJ", "CA", "CE", "BA", "CD", "CB", "AE", "AF", *_OWN, *_LAST})
 
 
 def _needed(fields: Fields, tag: str) -> str:

@@ -100,12 +100,15 @@ def _framed(id: str, message: Request | Message | bytes, lrc: Lrc, hex: str, sou
 XML = '<ecrreq> <p k="ECRVASID">BPAY_QR</p><p k="SUBSMPARAMS"><p k="AMOUNT">10</p><p k="PRINTER">ECR</p></p></ecrreq>'
 """The sample of the public page on services, as it stands there."""
 
-SERVICE = (Service(XML, T, "00000001"), f"{T}0K0000000100000110{XML}".encode())
+SERVICE = (Service(XML, terminal=T), f"{T}0K0000000100000110{XML}".encode())
 """Laid out by hand from the table on Nexi's public page "VAS request - K command"."""
 
 SERVICE_PARTS = (
-    (ServicePart("<ecrres>" + "x" * 1016, 1, True, T), f"{T}0K00001001    1024<ecrres>{'x' * 1016}".encode()),
-    (ServicePart("</ecrres>", 2, False, T), f"{T}0K0000000200000009</ecrres>".encode()),
+    (
+        ServicePart("<ecrres>" + "x" * 1016, 1, True, terminal=T),
+        f"{T}0K00001001    1024<ecrres>{'x' * 1016}".encode(),
+    ),
+    (ServicePart("</ecrres>", 2, False, terminal=T), f"{T}0K0000000200000009</ecrres>".encode()),
 )
 """Likewise; of the characters 19 to 22 the page says nothing."""
 
@@ -121,7 +124,7 @@ TICKET = (
 REQUESTS = (
     _framed(
         "ecr17-002",
-        StatusRequest(T),
+        StatusRequest(terminal=T),
         Lrc.STX,
         "02313233343536373830730335",
         CORE,
@@ -208,7 +211,7 @@ REQUESTS = (
     ),
     _framed(
         "ecr17-016",
-        CardCheck(T),
+        CardCheck(terminal=T),
         Lrc.STX,
         "02313233343536373830483030303030303031303030303030303030303030303030303030303030033f",
         CORE,
@@ -236,49 +239,49 @@ REQUESTS = (
     ),
     _framed(
         "ecr17-025",
-        PrintOnRegister(False, T),
+        PrintOnRegister(False, terminal=T),
         Lrc.STD,
         "0231323334353637383045300332",
         CORE,
     ),
     _framed(
         "ecr17-027",
-        Reprint(True, "0", T),
+        Reprint(True, "0", terminal=T),
         Lrc.STD,
         "02313233343536373830523130303030303030303030300314",
         CORE,
     ),
     _framed(
         "ecr17-028",
-        Reprint(True, "0", T),
+        Reprint(True, "0", terminal=T),
         Lrc.STX,
         "02313233343536373830523130303030303030303030300315",
         CORE,
     ),
     _framed(
         "ecr17-029",
-        Reversal(LAST_STAN, T),
+        Reversal(LAST_STAN, terminal=T),
         Lrc.STD,
         "0231323334353637383053303030303030303130303030303030300315",
         CORE,
     ),
     _framed(
         "ecr17-030",
-        Reversal(LAST_STAN, T),
+        Reversal(LAST_STAN, terminal=T),
         Lrc.STX,
         "0231323334353637383053303030303030303130303030303030300314",
         CORE,
     ),
     _framed(
         "ecr17-031",
-        Reversal("000123", T),
+        Reversal("000123", terminal=T),
         Lrc.STD,
         "0231323334353637383053303030303030303130303031323330300315",
         CORE,
     ),
     _framed(
         "ecr17-032",
-        Reversal("000123", T),
+        Reversal("000123", terminal=T),
         Lrc.STX,
         "0231323334353637383053303030303030303130303031323330300314",
         CORE,

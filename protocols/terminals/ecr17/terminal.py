@@ -91,36 +91,36 @@ class Ecr17Terminal:
 
         :param card_present: go on with the card of `verify_card`.
         """
-        request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, *self._numbers)
+        request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, **self._numbers)
         return expect(await self.run(request, keep), PaymentAnswer)
 
     async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
         """Give the whole money of the operation ``stan`` back."""
-        return expect(await self.run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
+        return expect(await self.run(Reversal(stan, **self._numbers), keep), PaymentAnswer)
 
     async def verify_card(self) -> CardAnswer | PaymentAnswer:
         """Ask for a card and verify it; no money moves."""
-        answer = await self.run(CardCheck(*self._numbers))
+        answer = await self.run(CardCheck(**self._numbers))
         return answer if isinstance(answer, CardAnswer) else expect(answer, PaymentAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sum of the session so far."""
-        return expect(await self.run(Report(ReportKind.TOTALS, False, *self._numbers)), TotalsAnswer)
+        return expect(await self.run(Report(ReportKind.TOTALS, False, **self._numbers)), TotalsAnswer)
 
     async def close_session(self, keep: Keep | None = None) -> CloseAnswer:
         """Close the session with the bank."""
-        return expect(await self.run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
+        return expect(await self.run(Report(ReportKind.CLOSE, False, **self._numbers), keep), CloseAnswer)
 
     async def print_on_register(self, on: bool) -> None:
         """Say who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
-        await self.run(PrintOnRegister(on, self.settings.terminal))
+        await self.run(PrintOnRegister(on, terminal=self.settings.terminal))
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
 
         Taken before a payment and kept with its intent it is the snapshot that `recover` compares with.
         """
-        answer = await self.run(LastResult(False, *self._numbers))
+        answer = await self.run(LastResult(False, **self._numbers))
         if isinstance(answer, PreauthorisationAnswer):
             return answer
         return expect(answer, PaymentAnswer)
@@ -153,8 +153,8 @@ class Ecr17Terminal:
     # Lines.
 
     @property
-    def _numbers(self) -> tuple[str, str]:
-        return self.settings.terminal, self.settings.register
+    def _numbers(self) -> dict[str, str]:
+        return {"terminal": self.settings.terminal, "register": self.settings.register}
 
     async def run(self, request: Request, keep: Keep | None = None) -> Answer:
         """Send any request over a line of its own."""
@@ -185,7 +185,9 @@ class Ecr17Terminal:
 
     async def _state(self, line: Ecr17Protocol, repeats: int | None = None) -> StatusAnswer:
         wait = self.settings.ack_wait * (self.settings.repeats + 2)
-        return expect(await line.ask(StatusRequest(self.settings.terminal), wait, repeats=repeats), StatusAnswer)
+        return expect(
+            await line.ask(StatusRequest(terminal=self.settings.terminal), wait, repeats=repeats), StatusAnswer
+        )
 
     async def _learn_variant(self) -> StatusAnswer:
         """Ask for the state with each variant of the check byte, until one is understood (terminals.md 8)."""

@@ -7,7 +7,7 @@ is `None` is left out of the message.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from protocols.terminals.privatbank_json.amounts import Kopecks, KopecksOrBlank
 from protocols.terminals.privatbank_json.messages import PromptLine, Request
@@ -39,15 +39,13 @@ _Number = Annotated[bool, ONE_OR_ZERO]
 class Primary(Members):
     """A method that occupies the terminal."""
 
-    @property
-    def method(self) -> str:
-        """The name on the wire."""
-        return type(self).__name__
+    moves_money: ClassVar[bool] = False
+    """Whether a lost answer leaves something in doubt."""
 
     @property
-    def moves_money(self) -> bool:
-        """Whether a lost answer leaves something in doubt."""
-        return False
+    def method(self) -> str:
+        """The name on the wire: that of the class, or of the service that it stands for."""
+        return str(getattr(self, "service", type(self).__name__))
 
     def request(self) -> Request:
         """This method as a message."""
@@ -58,10 +56,7 @@ class Primary(Members):
 class Financial(Primary):
     """A method that moves money or closes the batch: never sent twice on its own (terminals.md 3, rule 4)."""
 
-    @property
-    def moves_money(self) -> bool:
-        """Always."""
-        return True
+    moves_money = True
 
 
 @dataclass(frozen=True)
@@ -153,11 +148,6 @@ class Instalments(Financial):
     service: str = field(default="ServicePbP", metadata={"apart": True})
     """One of `INSTALMENTS`."""
 
-    @property
-    def method(self) -> str:
-        """The service."""
-        return self.service
-
 
 @dataclass(frozen=True)
 class InstalmentsRefund(Financial):
@@ -167,11 +157,6 @@ class InstalmentsRefund(Financial):
     agreement_num: str
     service: str = field(default="ServiceRefPbP", metadata={"apart": True})
     """One of `INSTALMENT_REFUNDS`."""
-
-    @property
-    def method(self) -> str:
-        """The service."""
-        return self.service
 
 
 @dataclass(frozen=True)
@@ -270,12 +255,8 @@ class GetPinBonusCard(Prompted):
     attempt: int | None = None
 
 
-@dataclass(frozen=True)
-class PinChangeBonusCard(Prompted):
+class PinChangeBonusCard(GetPinBonusCard):
     """Let the customer change the PIN of a bonus card."""
-
-    timeout: int = 60_000
-    attempt: int | None = None
 
 
 @dataclass(frozen=True)
