@@ -31,8 +31,8 @@ from protocols.terminals.ecr17.answers import (
 from protocols.terminals.ecr17.frames import (
     Acknowledgement,
     Deframer,
+    DisplayText,
     Lrc,
-    Progress,
     control,
     frame,
 )
@@ -196,7 +196,7 @@ class DeframerTests(SynchronousTestCase):
         deframer = Deframer()
         for piece in pieces:
             for found in deframer.feed(piece):
-                self.assertIsInstance(found, (Payload, Acknowledgement, Progress, Damaged, Noise))
+                self.assertIsInstance(found, (Payload, Acknowledgement, DisplayText, Damaged, Noise))
 
     @given(
         st.lists(

@@ -58,11 +58,11 @@ from protocols.terminals.privatbank_json.requests import (
 from protocols.terminals.privatbank_json.terminal import PrivatbankTerminal
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_matrix import shows
-from tests.vectors.privatbank_json import MALFORMED, SENT, TOLD
+from tests.vectors.privatbank_json import MALFORMED, RECEIVED, SENT
 
 _Value = TypeVar("_Value")
 
-WIRES = [vector.wire for vector in SENT] + [vector.wire for vector in TOLD]
+WIRES = [vector.wire for vector in SENT] + [vector.wire for vector in RECEIVED]
 
 
 def fed(*pieces: bytes) -> list[bytes]:
@@ -253,7 +253,7 @@ class ToldTests(SynchronousTestCase):
 
     def test_read(self) -> None:
         """Each golden message of a terminal is read with its method, code and words."""
-        for vector in TOLD:
+        for vector in RECEIVED:
             (payload,) = fed(vector.wire)
             reply = Reply.decode(payload)
             told = (reply.method, reply.message_type, reply.code, reply.error, reply.text)
@@ -263,14 +263,14 @@ class ToldTests(SynchronousTestCase):
 
     def test_written(self) -> None:
         """A golden message that was read and written is read the same again."""
-        for vector in TOLD:
+        for vector in RECEIVED:
             (payload,) = fed(vector.wire)
             reply = Reply.decode(payload)
             self.assertEqual(Reply.decode(reply.encode()), reply, vector.meaning)
 
     def test_transaction(self) -> None:
         """The full set of an approved purchase is read into its fields and written back member for member."""
-        (vector,) = (each for each in TOLD if "full field set" in each.meaning)
+        (vector,) = (each for each in RECEIVED if "full field set" in each.meaning)
         (payload,) = fed(vector.wire)
         reply = Reply.decode(payload)
         told = reply.transaction
@@ -280,14 +280,14 @@ class ToldTests(SynchronousTestCase):
 
     def test_cashback(self) -> None:
         """A cash issue tells the cash and whether it passed."""
-        (vector,) = (each for each in TOLD if each.method == "Cashback")
+        (vector,) = (each for each in RECEIVED if each.method == "Cashback")
         (payload,) = fed(vector.wire)
         told = Reply.decode(payload).transaction
         self.assertEqual((told.amount, told.amount_cash, told.result_cashback), (130, 100, True))
 
     def test_lists(self) -> None:
         """Merchants and masks are read by their numbers, gaps included."""
-        lists = [Reply.decode(fed(each.wire)[0]).numbered for each in TOLD if each.message_type.endswith("List")]
+        lists = [Reply.decode(fed(each.wire)[0]).numbered for each in RECEIVED if each.message_type.endswith("List")]
         self.assertEqual([sorted(each) for each in lists], [[3, 4, 5, 6, 12], [1, 2, 3]])
 
     def test_malformed(self) -> None:
@@ -403,7 +403,7 @@ class LineTests(SynchronousTestCase):
         """The first message is a ping behind a zero byte, exactly as in the vendor's dump."""
         answer = self.fresh().handshake()
         self.assertEqual(self.transport.value(), SENT[0].wire)
-        self.hear(TOLD[0].wire)
+        self.hear(RECEIVED[0].wire)
         self.assertTrue(self.successResultOf(answer).approved)
 
     def test_handshake_unanswered(self) -> None:
@@ -436,7 +436,7 @@ class LineTests(SynchronousTestCase):
         """A purchase is answered by the terminal's own reply to it."""
         answer = self.line.ask(Purchase(60))
         self.assertEqual(self.asked(), ["Purchase"])
-        self.hear(next(each.wire for each in TOLD if "full field set" in each.meaning))
+        self.hear(next(each.wire for each in RECEIVED if "full field set" in each.meaning))
         self.assertEqual(self.successResultOf(answer).transaction.amount, 60)
 
     def test_busy(self) -> None:
@@ -649,13 +649,13 @@ class LineTests(SynchronousTestCase):
         self.clock.advance(1)
         self.hear(service("getLastStatMsgCode", LastStatMsgCode="11"))
         self.assertEqual(self.asked()[-1], "getDiscountName")
-        self.hear(next(each.wire for each in TOLD if each.message_type == "getDiscountName"))
+        self.hear(next(each.wire for each in RECEIVED if each.message_type == "getDiscountName"))
         card = PresentedCard("someDiscountGroup", "123456******9876", "071")
         self.assertEqual(self.successResultOf(opened.card), card)
         corrected = self.line.correct(2, 1)
         (request,) = self.wrote()
         self.assertEqual(request.params, {"msgType": "correctTransaction", "amount": "0.02", "discount": "0.01"})
-        self.hear(next(each.wire for each in TOLD if each.message_type == "correctionTransmitted"))
+        self.hear(next(each.wire for each in RECEIVED if each.message_type == "correctionTransmitted"))
         self.assertFalse(self.successResultOf(corrected).error)
         self.assertNoResult(opened.ended)
         self.hear(purchased(amount="0.02"))
@@ -666,7 +666,7 @@ class LineTests(SynchronousTestCase):
         opened = self.line.read_card(Purchase(60))
         corrected = self.line.correct(2)
         self.clock.advance(0.1)
-        self.hear(next(each.wire for each in TOLD if each.message_type == "correctTransaction"))
+        self.hear(next(each.wire for each in RECEIVED if each.message_type == "correctTransaction"))
         self.assertTrue(self.successResultOf(corrected).error)
         self.hear(purchased(amount="0.60"))
         self.assertEqual(self.successResultOf(opened.ended).transaction.amount, 60)

@@ -569,7 +569,7 @@ def pay_ecr17(simulation: Simulation) -> bool:
 def pay_caisse_ap(simulation: Simulation) -> bool:
     """A debit; whether it was done."""
     line = simulation.line()
-    line.say(caisse_ap.Ask(caisse_ap.Action.DEBIT, 12550, currency="980").encode())
+    line.say(caisse_ap.CaisseApRequest(caisse_ap.Action.DEBIT, 12550, currency="980").encode())
     simulation.reactor.advance(1)
     return decode_fields(line.heard()).get("AE") == caisse_ap.Done.DONE.value
 
@@ -578,7 +578,9 @@ def pay_concert(simulation: Simulation) -> bool:
     """The till's session; whether call and request are acknowledged."""
     line, signal = simulation.line(), concert_v2.Signal
     called = line.say(signal.ENQ.encode()) == signal.ACK.encode()
-    return called and line.say(concert_v2.frame(concert_v2.Ask(12550).encode())).startswith(signal.ACK.encode())
+    return called and line.say(concert_v2.frame(concert_v2.ConcertRequest(12550).encode())).startswith(
+        signal.ACK.encode()
+    )
 
 
 def pay_nexo(simulation: Simulation) -> bool:

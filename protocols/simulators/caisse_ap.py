@@ -18,7 +18,16 @@ from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
 from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
-from protocols.terminals.caisse_ap import Action, Answer, Ask, Deframer, Detail, Done, Fields, encode_fields
+from protocols.terminals.caisse_ap import (
+    Action,
+    CaisseApAnswer,
+    CaisseApRequest,
+    Deframer,
+    Detail,
+    Done,
+    Fields,
+    encode_fields,
+)
 from protocols.terminals.lines import stop
 
 QUIET = 0.05
@@ -39,7 +48,7 @@ DETAILS = {
 GARBAGE = b"\x00\xffHTTP/1.1 500"
 
 
-class CaisseApDevice(TerminalDevice["_Line"]):
+class CaisseApDevice(TerminalDevice["_CaisseApLine"]):
     """The device: one terminal, whose lines come and go.
 
     :param currencies: ISO numbers that it takes.
@@ -51,20 +60,20 @@ class CaisseApDevice(TerminalDevice["_Line"]):
         super().__init__(terminal, clock)
         self.currencies = currencies
 
-    def line(self) -> _Line:
+    def line(self) -> _CaisseApLine:
         """See `TerminalDevice.line`."""
-        return _Line(self)
+        return _CaisseApLine(self)
 
-    def answer(self, ask: Ask, outcome: Outcome) -> Answer:
+    def answer(self, ask: CaisseApRequest, outcome: Outcome) -> CaisseApAnswer:
         """How the device tells of ``outcome``."""
         if not outcome.approved:
             if outcome.cause is Cause.BANK and outcome.code in {detail.value for detail in Detail}:
                 # A rule of the scenario may name the wire's own code.
-                return Answer(ask, Done.NOT_DONE, Detail(outcome.code))
-            return Answer(ask, Done.NOT_DONE, DETAILS.get(outcome.cause or Cause.BANK, Detail.NOT_COMPLETED))
+                return CaisseApAnswer(ask, Done.NOT_DONE, Detail(outcome.code))
+            return CaisseApAnswer(ask, Done.NOT_DONE, DETAILS.get(outcome.cause or Cause.BANK, Detail.NOT_COMPLETED))
         card = outcome.card
         contactless = card is not None and card.entry == "CONTACTLESS"
-        return Answer(
+        return CaisseApAnswer(
             replace(ask, cents=outcome.amount),
             Done.DONE,
             application="00B" if contactless else "001",
@@ -76,7 +85,7 @@ class CaisseApDevice(TerminalDevice["_Line"]):
         )
 
 
-class _Line(TerminalLine):
+class _CaisseApLine(TerminalLine):
     """One line to the device."""
 
     def __init__(self, device: CaisseApDevice) -> None:
@@ -94,7 +103,7 @@ class _Line(TerminalLine):
         except Garbled:
             self._refuse(self._deframer.fields, Detail.FORMAT)
             return
-        if self._deframer.between_fields and Ask.complete(self._deframer.fields):
+        if self._deframer.between_fields and CaisseApRequest.complete(self._deframer.fields):
             self._later(self._device.clock, QUIET, self._serve)
 
     def _serve(self) -> None:
@@ -103,7 +112,7 @@ class _Line(TerminalLine):
         if device.terminal.running is not None:
             return  # It looks at nothing else while it works.
         try:
-            ask = Ask.of(fields)
+            ask = CaisseApRequest.of(fields)
         except Garbled:
             unknown = fields["CD"] not in {each.value for each in Action}
             self._refuse(fields, Detail.UNKNOWN_ACTION if unknown else Detail.FORMAT)
@@ -123,11 +132,11 @@ class _Line(TerminalLine):
         except Busy:
             return
         if ask.at_once and operation.fate not in UNHEARD:
-            self._say(Answer(ask, Done.TAKEN).encode())
+            self._say(CaisseApAnswer(ask, Done.TAKEN).encode())
             return
         operation.ending.addCallback(self._tell, lambda outcome: device.answer(ask, outcome))
 
-    def _operation(self, ask: Ask) -> Operation:
+    def _operation(self, ask: CaisseApRequest) -> Operation:
         terminal = self._device.terminal
         if ask.action is Action.DEBIT:
             return terminal.purchase(ask.cents, reference=ask.reference)
@@ -135,13 +144,17 @@ class _Line(TerminalLine):
             return terminal.refund(ask.cents, reference=ask.reference)
         return terminal.cancel(amount=ask.cents, reference=ask.reference)
 
-    def _duplicate(self, ask: Ask) -> None:
+    def _duplicate(self, ask: CaisseApRequest) -> None:
         device = self._device
         found = device.terminal.last()
-        answer = Answer(ask, Done.DONE) if found is not None else Answer(ask, Done.NOT_DONE, Detail.NOT_COMPLETED)
+        answer = (
+            CaisseApAnswer(ask, Done.DONE)
+            if found is not None
+            else CaisseApAnswer(ask, Done.NOT_DONE, Detail.NOT_COMPLETED)
+        )
         device.terminal.query(lambda fate: self._play(fate.line, answer.encode()))
 
-    def _tell(self, ending: Ending, answer: Callable[[Outcome], Answer]) -> None:
+    def _tell(self, ending: Ending, answer: Callable[[Outcome], CaisseApAnswer]) -> None:
         self._play(ending.line, answer(ending.outcome).encode() if ending.outcome is not None else b"")
 
     def _play(self, line: Then, message: bytes) -> None:

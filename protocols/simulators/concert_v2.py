@@ -19,8 +19,8 @@ from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome
 from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.concert_v2 import (
-    Answer,
-    Ask,
+    ConcertAnswer,
+    ConcertRequest,
     Deframer,
     Kind,
     Result,
@@ -46,14 +46,14 @@ SPOILT = 0x55
 """What `garbage` does to a check byte."""
 
 
-class ConcertDevice(TerminalDevice["_Line"]):
+class ConcertDevice(TerminalDevice["_ConcertLine"]):
     """The device: one terminal behind any stream of bytes."""
 
-    def line(self) -> _Line:
+    def line(self) -> _ConcertLine:
         """See `TerminalDevice.line`."""
-        return _Line(self)
+        return _ConcertLine(self)
 
-    def answer(self, ask: Ask, outcome: Outcome) -> Answer:
+    def answer(self, ask: ConcertRequest, outcome: Outcome) -> ConcertAnswer:
         """How the device tells of ``outcome``."""
         code = Result.DONE.value
         if not outcome.approved:
@@ -63,10 +63,10 @@ class ConcertDevice(TerminalDevice["_Line"]):
         cents = outcome.amount if outcome.approved else ask.cents
         card = outcome.card.pan.replace("*", "X") if outcome.card is not None else ""
         report = f"{card:<19}".ljust(55, "0") if ask.full else None
-        return Answer(cents, code, ask.register, ask.mode.value, report, ask.currency, "0" * 10)
+        return ConcertAnswer(cents, code, ask.register, ask.mode.value, report, ask.currency, "0" * 10)
 
 
-class _Line(TerminalLine):
+class _ConcertLine(TerminalLine):
     """One line to the device."""
 
     def __init__(self, device: ConcertDevice) -> None:
@@ -124,7 +124,7 @@ class _Line(TerminalLine):
         if not self._called:
             return
         try:
-            ask = Ask.decode(payload)
+            ask = ConcertRequest.decode(payload)
         except Garbled:
             self._say(Signal.NAK)
             return
@@ -133,14 +133,16 @@ class _Line(TerminalLine):
             operation = self._operation(ask)
         except Busy:
             self._say(Signal.ACK)
-            refusal = Answer(ask.cents, Result.NOT_VERIFIED.value, ask.register, ask.mode.value, None, ask.currency)
+            refusal = ConcertAnswer(
+                ask.cents, Result.NOT_VERIFIED.value, ask.register, ask.mode.value, None, ask.currency
+            )
             self._tell_later(frame(refusal.encode()))
             return
         if operation.fate not in UNHEARD:
             self._say(Signal.ACK)
         operation.ending.addCallback(self._ended, ask)
 
-    def _operation(self, ask: Ask) -> Operation:
+    def _operation(self, ask: ConcertRequest) -> Operation:
         terminal = self._device.terminal
         if ask.kind is Kind.CREDIT:
             return terminal.refund(ask.cents)
@@ -148,7 +150,7 @@ class _Line(TerminalLine):
             return terminal.cancel(amount=ask.cents)
         return terminal.purchase(ask.cents)
 
-    def _ended(self, ending: Ending, ask: Ask) -> None:
+    def _ended(self, ending: Ending, ask: ConcertRequest) -> None:
         if ending.line in (Then.LOST_BEFORE, Then.LOST_AFTER):
             self._hang_up()
         elif ending.outcome is not None:

@@ -41,8 +41,8 @@ from protocols.terminals.ecr17.answers import (
 from protocols.terminals.ecr17.frames import (
     Acknowledgement,
     Deframer,
+    DisplayText,
     Lrc,
-    Progress,
     control,
     frame,
 )
@@ -106,7 +106,7 @@ SPOILT = 0x55
 """What `garbage` does to a check byte."""
 
 
-class Ecr17Device(TerminalDevice["_Line"]):
+class Ecr17Device(TerminalDevice["_Ecr17Line"]):
     """The device: one terminal, whose lines come and go.
 
     :param terminal: what it believes; its scenario steers the faults.
@@ -136,9 +136,9 @@ class Ecr17Device(TerminalDevice["_Line"]):
         self.card: Card | None = None
         self._last: Outcome | None = None
 
-    def line(self) -> _Line:
+    def line(self) -> _Ecr17Line:
         """See `TerminalDevice.line`."""
-        return _Line(self)
+        return _Ecr17Line(self)
 
     def remember(self, outcome: Outcome) -> None:
         """Keep what `G` will tell."""
@@ -181,7 +181,7 @@ class Ecr17Device(TerminalDevice["_Line"]):
         return "\n".join((told, card, sums, f"STAN {outcome.stan:06d}", f"{outcome.at:%d/%m/%Y %H:%M}"))
 
 
-class _Line(TerminalLine):
+class _Ecr17Line(TerminalLine):
     """One line to the device."""
 
     log = Logger()
@@ -304,7 +304,7 @@ class _Line(TerminalLine):
 
     def _show(self, state: State) -> None:
         if not self._gone and state in DISPLAY:
-            self._write(Progress(DISPLAY[state]).encode())
+            self._write(DisplayText(DISPLAY[state]).encode())
 
     def _ended(self, ending: Ending, tell: Callable[[Outcome], Message]) -> None:
         device, outcome = self._device, ending.outcome

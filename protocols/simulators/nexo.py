@@ -46,13 +46,13 @@ from protocols.simulators.terminal import (
 )
 from protocols.terminals.nexo.messages import (
     Abort,
-    Answer,
     CardAnswer,
     Category,
     Condition,
     Diagnose,
     GetTotals,
     Header,
+    NexoAnswer,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -151,7 +151,7 @@ class NexoDevice(Resource):
             reply.say(self._sealed(Notice("Reject", f"message={garbled.what}").encode(self.poi_id)))
             return NOT_DONE_YET
 
-        def tell(answer: Answer) -> None:
+        def tell(answer: NexoAnswer) -> None:
             reply.say(self._sealed(encode_answer(header, answer)))
 
         match asked:
@@ -195,7 +195,7 @@ class NexoDevice(Resource):
 
     # Operations.
 
-    def _operate(self, header: Header, asked: Request, reply: _Reply, tell: Callable[[Answer], None]) -> None:
+    def _operate(self, header: Header, asked: Request, reply: _Reply, tell: Callable[[NexoAnswer], None]) -> None:
         if header.poi_id != self.poi_id:
             tell(_refusal(asked, Condition.UNAVAILABLE_DEVICE))
             return
@@ -267,7 +267,7 @@ class NexoDevice(Resource):
 
         return shows
 
-    def _ended(self, ending: Ending, asked: Request, reply: _Reply, tell: Callable[[Answer], None]) -> None:
+    def _ended(self, ending: Ending, asked: Request, reply: _Reply, tell: Callable[[NexoAnswer], None]) -> None:
         outcome = ending.outcome
         if outcome is not None and outcome.kind == CARD and outcome.card is not None:
             self._card = f"C{int(outcome.at.timestamp())}", outcome.card
@@ -278,7 +278,7 @@ class NexoDevice(Resource):
 
         reply.play(ending.line, answer)
 
-    def _answer(self, outcome: Outcome, asked: Request) -> Answer:
+    def _answer(self, outcome: Outcome, asked: Request) -> NexoAnswer:
         response = self._response(outcome)
         match asked:
             case ReadCard():
@@ -427,7 +427,7 @@ def _failed(condition: str) -> Response:
     return Response(Result.FAILURE, condition)
 
 
-def _refusal(asked: Request, condition: Condition) -> Answer:
+def _refusal(asked: Request, condition: Condition) -> NexoAnswer:
     """The answer to an operation that is not begun."""
     response = _failed(condition)
     match asked:

@@ -315,11 +315,11 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
                 merchant_id=f"M{running.merchant}",
                 transaction_uid=running.reference,
             )
-            return Reply(name, told.told())
+            return Reply(name, told.filled())
         found = self.terminal.last() if uid is None else self.terminal.find(uid)
         if found is None:
             return _error(name, NOT_FOUND, "no last transaction")
-        return Reply(name, _result_of(found).told())
+        return Reply(name, _result_of(found).filled())
 
     def _last_report(self, name: str) -> Reply:
         report = self._report

@@ -226,7 +226,7 @@ class Fate:
     delay: float = 0.0
 
 
-Progress = Callable[[State], None]
+DisplayListener = Callable[[State], None]
 
 
 def _unwatched(_: State) -> None:
@@ -251,7 +251,7 @@ class Operation:
     _states: list[State] = field(default_factory=list)
     _share: float = 0.0
     _delay: float = 0.0
-    _progress: Progress = _unwatched
+    _progress: DisplayListener = _unwatched
     _decide: Callable[[Operation], Outcome] | None = None
     _outcome: Outcome | None = None
     _timer: IDelayedCall | None = None
@@ -304,7 +304,7 @@ class Terminal:
         reference: str = "",
         hold: bool = False,
         card: Card | None = None,
-        progress: Progress = _unwatched,
+        progress: DisplayListener = _unwatched,
     ) -> Operation:
         """Take ``amount`` for goods, and ``cash`` to be handed out.
 
@@ -325,7 +325,7 @@ class Terminal:
         rrn: str = "",
         merchant: int = 0,
         reference: str = "",
-        progress: Progress = _unwatched,
+        progress: DisplayListener = _unwatched,
     ) -> Operation:
         """Give ``amount`` back, of the payment ``rrn`` or, without one, to whoever shows a card.
 
@@ -342,7 +342,7 @@ class Terminal:
         stan: int = 0,
         amount: int | None = None,
         reference: str = "",
-        progress: Progress = _unwatched,
+        progress: DisplayListener = _unwatched,
     ) -> Operation:
         """Take back an operation of the open batch, named by ``invoice`` or ``stan``; the last one without either.
 
@@ -355,7 +355,7 @@ class Terminal:
         states = [State.AUTHORISING, State.PRINTING]
         return self._start(operation, states, lambda begun: self._take_back(begun, found, amount), progress)
 
-    def report(self, *, merchant: int = 0, reference: str = "", progress: Progress = _unwatched) -> Operation:
+    def report(self, *, merchant: int = 0, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
         """Print the totals of the open batch (X); nothing changes.
 
         :raises Busy: when the terminal works already.
@@ -363,7 +363,7 @@ class Terminal:
         operation = self._operation(TOTALS, 0, reference, merchant)
         return self._start(operation, [State.PRINTING], self._report, progress)
 
-    def settle(self, *, merchant: int = 0, reference: str = "", progress: Progress = _unwatched) -> Operation:
+    def settle(self, *, merchant: int = 0, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
         """Close the batch with the bank (Z): invoice numbers start anew, and its operations cannot be cancelled.
 
         An empty batch is closed too; `totals` tells beforehand where a device refuses that.
@@ -374,7 +374,7 @@ class Terminal:
         operation.named = str(self.batch)
         return self._start(operation, [State.AUTHORISING, State.PRINTING], self._close_batch, progress)
 
-    def read_card(self, *, reference: str = "", progress: Progress = _unwatched) -> Operation:
+    def read_card(self, *, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
         """Read a card and ask the bank nothing; `Outcome.card` has it.
 
         :raises Busy: when the terminal works already.
@@ -529,7 +529,11 @@ class Terminal:
         return Operation(kind, asked, Then.ACCEPT, reference, merchant or first, cash, card=card)
 
     def _start(
-        self, operation: Operation, states: list[State], decide: Callable[[Operation], Outcome], progress: Progress
+        self,
+        operation: Operation,
+        states: list[State],
+        decide: Callable[[Operation], Outcome],
+        progress: DisplayListener,
     ) -> Operation:
         if self.running is not None:
             raise Busy(f"{self.running.kind} is under way")
@@ -745,7 +749,7 @@ class Terminal:
         outcome = replace(outcome, slip=self._slip(outcome))
         n = len(self._ledger) + 1
         if self._file is not None:
-            self._file.write(_encode(_Line(n, outcome)) + b"\n")
+            self._file.write(_encode(_JournalLine(n, outcome)) + b"\n")
         status = ACCEPTED if outcome.approved else REFUSED
         amount = outcome.amount if outcome.approved else outcome.asked
         self._ledger.add(outcome.kind, status, outcome.rrn, amount, ref, f"{outcome.at:%Y%m%d%H%M%S}")
@@ -863,7 +867,7 @@ _TITLES = {
 }
 
 
-class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
+class _JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
     """A line of the journal: the number of the ledger's entry, and the whole of the operation."""
 
     n: int
@@ -871,7 +875,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_JournalLine).decode
 
 
 def _up_to(states: list[State], cause: Cause) -> list[State]:

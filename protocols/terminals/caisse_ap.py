@@ -144,7 +144,7 @@ class Detail(Enum):
 
 
 @dataclass(frozen=True)
-class Ask:
+class CaisseApRequest:
     """A request.
 
     ``protocol_id`` is the identifier of 12 digits that the integrator was given (CJ), ``register`` the till's number
@@ -198,7 +198,7 @@ class Ask:
         return encode_fields(self.fields())
 
     @classmethod
-    def of(cls, fields: Fields) -> Ask:
+    def of(cls, fields: Fields) -> CaisseApRequest:
         """The request that ``fields`` make.
 
         :raises Garbled: when a field that it must have is missing or makes no sense.
@@ -231,13 +231,13 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CaisseApAnswer:
     """An answer: how it went, and the card. What the terminal left out is empty.
 
     ``more`` holds the fields that this class has no name for.
     """
 
-    ask: Ask
+    ask: CaisseApRequest
     done: Done
     detail: Detail | None = None
     """Why not; `None` when it was done or the terminal gave none or an unknown one (`detail_code` has it)."""
@@ -275,7 +275,7 @@ class Answer:
         return {tag: value for tag, value in found.items() if value}
 
     @classmethod
-    def of(cls, fields: Fields) -> Answer:
+    def of(cls, fields: Fields) -> CaisseApAnswer:
         """The answer that ``fields`` make.
 
         :raises Garbled: when a field that it must have is missing or makes no sense.
@@ -285,7 +285,7 @@ class Answer:
             raise Garbled(f"an unknown outcome {done!r}")
         mirrored = {tag: value for tag, value in fields.items() if tag not in ("CC", "CH", "BF", "CI")}
         return cls(
-            Ask.of(mirrored),
+            CaisseApRequest.of(mirrored),
             Done(done),
             Detail(detail) if detail in {each.value for each in Detail} else None,
             detail,
@@ -296,9 +296,13 @@ class Answer:
     @staticmethod
     def complete(fields: Fields) -> bool:
         """Whether ``fields`` are all that an answer must have."""
-        return Ask.complete(fields) and "AE" in fields and (fields["AE"] != Done.NOT_DONE.value or "AF" in fields)
+        return (
+            CaisseApRequest.complete(fields)
+            and "AE" in fields
+            and (fields["AE"] != Done.NOT_DONE.value or "AF" in fields)
+        )
 
-    def belongs_to(self, ask: Ask) -> bool:
+    def belongs_to(self, ask: CaisseApRequest) -> bool:
         """Whether it answers ``ask``: register, currency, action and protocol id are the same, the amount too.
 
         Less may be approved only where the request allowed it.
@@ -326,7 +330,7 @@ def _needed(fields: Fields, tag: str) -> str:
 
 # -- the line -------------------------------------------------------------------------------------------------------
 
-Keep: TypeAlias = Callable[[Answer], object]
+Keep: TypeAlias = Callable[[CaisseApAnswer], object]
 """Stores the answer before anybody hears of it; may return a Deferred."""
 
 
@@ -365,14 +369,14 @@ class CaisseApProtocol(Protocol):
     def __init__(self, clock: IReactorTime, quiet: float) -> None:
         self._clock, self._quiet = clock, quiet
         self._deframer = Deframer()
-        self._asked: Ask | None = None
-        self._due: Deferred[Answer] | None = None
+        self._asked: CaisseApRequest | None = None
+        self._due: Deferred[CaisseApAnswer] | None = None
         self._ended: IDelayedCall | None = None
         self._deadline: IDelayedCall | None = None
         self.gone = False
         self._unasked = b""
 
-    def ask(self, question: Ask, wait: float) -> Deferred[Answer]:
+    def ask(self, question: CaisseApRequest, wait: float) -> Deferred[CaisseApAnswer]:
         """Send ``question`` and fire with its answer.
 
         :raises ValueError: an amount or a text does not fit; nothing was sent.
@@ -385,7 +389,7 @@ class CaisseApProtocol(Protocol):
         assert self._asked is None
         message = question.encode()
         self._asked = question
-        self._due = due = Deferred[Answer](self._abandon)
+        self._due = due = Deferred[CaisseApAnswer](self._abandon)
         if self._unasked:
             self._fail(SpokeFirst("this is no Caisse-AP", self._unasked))
             return due
@@ -429,14 +433,14 @@ class CaisseApProtocol(Protocol):
             self._fail(LineLost("the terminal closed the line" if clean else str(reason.value)))
 
     def _may_be_all(self) -> bool:
-        return self._deframer.between_fields and Answer.complete(self._deframer.fields)
+        return self._deframer.between_fields and CaisseApAnswer.complete(self._deframer.fields)
 
     def _read(self) -> None:
         fields, asked = self._deframer.fields, self._asked
         shown = {tag: value for tag, value in fields.items() if tag not in SECRET}
         self.log.debug("answered: {fields}", fields=shown)
         try:
-            answer = Answer.of(fields)
+            answer = CaisseApAnswer.of(fields)
         except Garbled as garbled:
             self._fail(garbled)
             return
@@ -452,10 +456,10 @@ class CaisseApProtocol(Protocol):
         if due is not None:
             due.errback(Failure(error))
 
-    def _abandon(self, _: Deferred[Answer]) -> None:
+    def _abandon(self, _: Deferred[CaisseApAnswer]) -> None:
         self._end()
 
-    def _end(self) -> Deferred[Answer] | None:
+    def _end(self) -> Deferred[CaisseApAnswer] | None:
         due, self._due = self._due, None
         stop(self._ended)
         stop(self._deadline)
@@ -475,19 +479,19 @@ class CaisseApTerminal:
     def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime, settings: Settings = DEFAULTS) -> None:
         self._endpoint, self._clock, self.settings = endpoint, clock, settings
 
-    async def pay(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+    async def pay(self, cents: int, reference: str = "", keep: Keep | None = None) -> CaisseApAnswer:
         """Take ``cents`` from a card."""
         return await self._run(Action.DEBIT, cents, reference, keep)
 
-    async def refund(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+    async def refund(self, cents: int, reference: str = "", keep: Keep | None = None) -> CaisseApAnswer:
         """Give ``cents`` back to a card."""
         return await self._run(Action.CREDIT, cents, reference, keep)
 
-    async def cancel(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+    async def cancel(self, cents: int, reference: str = "", keep: Keep | None = None) -> CaisseApAnswer:
         """Cancel an operation of ``cents``; the terminal asks which."""
         return await self._run(Action.CANCEL, cents, reference, keep)
 
-    async def reprint(self) -> Answer:
+    async def reprint(self) -> CaisseApAnswer:
         """Print the last slip once more; the answer names no operation, so it proves nothing."""
         return await self._run(Action.DUPLICATE, 0, "", None)
 
@@ -500,9 +504,11 @@ class CaisseApTerminal:
         assert line.transport is not None
         line.transport.loseConnection()
 
-    async def _run(self, action: Action, cents: int, reference: str, keep: Keep | None) -> Answer:
+    async def _run(self, action: Action, cents: int, reference: str, keep: Keep | None) -> CaisseApAnswer:
         settings = self.settings
-        question = Ask(action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference)
+        question = CaisseApRequest(
+            action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference
+        )
         line = await self._open()
         await deferLater(self._clock, settings.listen_first)
         answer = await line.ask(question, settings.answer_wait)

@@ -124,7 +124,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Ask:
+class ConcertRequest:
     """A request: 34 characters.
 
     ``register`` is the till's number (2 digits), ``full`` asks for an answer with the card, ``currency`` is the ISO
@@ -155,7 +155,7 @@ class Ask:
         )
 
     @classmethod
-    def decode(cls, payload: bytes) -> Ask:
+    def decode(cls, payload: bytes) -> ConcertRequest:
         """The request in ``payload``, as the terminal reads it.
 
         :raises Garbled: for a wrong length or an unknown code.
@@ -185,7 +185,7 @@ class Result(Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ConcertAnswer:
     """An answer: 25 characters, or 80 with the report about the card.
 
     ``result_code`` is the terminal's own; `result` is `None` when nobody knows it. ``report`` is the 55 characters
@@ -232,7 +232,7 @@ class Answer:
         )
 
     @classmethod
-    def decode(cls, payload: bytes) -> Answer:
+    def decode(cls, payload: bytes) -> ConcertAnswer:
         """The answer in ``payload``, as the till reads it; the errors show none of it.
 
         :raises Garbled: for a wrong length or an amount that is no number.
@@ -243,7 +243,7 @@ class Answer:
         report, tail = (None, text[12:]) if len(text) == SHORT_LENGTH else (text[12:67], text[67:])
         return cls(_number(text[3:11]), text[2], text[:2], text[11], report, tail[:3], tail[3:].rstrip())
 
-    def belongs_to(self, ask: Ask) -> bool:
+    def belongs_to(self, ask: ConcertRequest) -> bool:
         """Whether it can be the answer to ``ask``: register, amount and currency are the same."""
         return (self.register, self.cents, self.currency) == (ask.register, ask.cents, ask.currency)
 
@@ -293,7 +293,7 @@ class Interrupted(NotReached):
     """The till took its call back before it asked anything."""
 
 
-Keep: TypeAlias = Callable[[Answer], object]
+Keep: TypeAlias = Callable[[ConcertAnswer], object]
 """Stores an answer before the terminal is told that we have it; may return a Deferred."""
 
 
@@ -343,15 +343,17 @@ class ConcertProtocol(Protocol):
 
     log = Logger()
 
-    def __init__(self, clock: IReactorTime, settings: Settings, late: Callable[[Answer], object] = ignore) -> None:
+    def __init__(
+        self, clock: IReactorTime, settings: Settings, late: Callable[[ConcertAnswer], object] = ignore
+    ) -> None:
         self._clock, self._settings, self._late = clock, settings, late
         self._deframer = Deframer()
         self._phase = _Phase.IDLE
-        self._asked: Ask | None = None
+        self._asked: ConcertRequest | None = None
         self._keep: Keep | None = None
-        self._due: Deferred[Answer] | None = None
+        self._due: Deferred[ConcertAnswer] | None = None
         self._pinged: Deferred[None] | None = None
-        self._answer: Answer | None = None
+        self._answer: ConcertAnswer | None = None
         self._hearing = self._keeping = False
         self._left = self._left_to_hear = 0
         self._noise = b""
@@ -361,7 +363,7 @@ class ConcertProtocol(Protocol):
         self.lost: Deferred[None] = Deferred()
         """Fires when the line is closed."""
 
-    def ask(self, question: Ask, wait: float, keep: Keep | None = None) -> Deferred[Answer]:
+    def ask(self, question: ConcertRequest, wait: float, keep: Keep | None = None) -> Deferred[ConcertAnswer]:
         """Call the terminal, send ``question``, and fire with its answer.
 
         The answer is acknowledged once ``keep`` is done with it.
@@ -376,7 +378,7 @@ class ConcertProtocol(Protocol):
         assert self._due is None and self._pinged is None
         question.encode()
         self._asked, self._keep = question, keep
-        self._due = due = Deferred[Answer](self._abandon)
+        self._due = due = Deferred[ConcertAnswer](self._abandon)
         self._deadline = self._clock.callLater(wait, self._too_late, wait)
         self._begin()
         return due
@@ -508,7 +510,7 @@ class ConcertProtocol(Protocol):
         if self._keeping:
             return  # Told again; it is acknowledged once, when it is stored.
         try:
-            answer = Answer.decode(payload)
+            answer = ConcertAnswer.decode(payload)
         except Garbled as garbled:
             if self._phase is _Phase.WAITING and self._answer is None:
                 self._fail(garbled)
@@ -527,7 +529,7 @@ class ConcertProtocol(Protocol):
         else:
             self._hand_on(answer)
 
-    def _hand_on(self, answer: Answer) -> None:
+    def _hand_on(self, answer: ConcertAnswer) -> None:
         """Have a late answer kept by whoever knows its question, then acknowledge it."""
 
         def not_kept(reason: Failure) -> None:
@@ -535,7 +537,7 @@ class ConcertProtocol(Protocol):
 
         maybeDeferred(self._late, answer).addCallbacks(lambda _: self._acknowledge(), not_kept)
 
-    def _store(self, answer: Answer) -> None:
+    def _store(self, answer: ConcertAnswer) -> None:
         """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
         due = self._due
         stop(self._deadline)
@@ -623,7 +625,7 @@ class ConcertProtocol(Protocol):
         else:
             self._fail(Silent(wait))
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: ConcertAnswer) -> None:
         due = self._end()
         if due is not None:
             due.callback(answer)
@@ -645,7 +647,7 @@ class ConcertProtocol(Protocol):
         self._end()
         self.leave()
 
-    def _end(self) -> Deferred[Answer] | None:
+    def _end(self) -> Deferred[ConcertAnswer] | None:
         due, self._due = self._due, None
         self._phase = _Phase.IDLE
         self._asked = self._keep = None
@@ -681,20 +683,20 @@ class ConcertTerminal:
         endpoint: IStreamClientEndpoint,
         clock: IReactorTime,
         settings: Settings = DEFAULTS,
-        late: Callable[[Answer], object] = ignore,
+        late: Callable[[ConcertAnswer], object] = ignore,
     ) -> None:
         self._endpoint, self._clock, self.settings, self._late = endpoint, clock, settings, late
         self._line: ConcertProtocol | None = None
 
-    async def pay(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+    async def pay(self, cents: int, private: str = "", keep: Keep | None = None) -> ConcertAnswer:
         """Take ``cents`` from a card."""
         return await self._run(Kind.DEBIT, cents, private, keep)
 
-    async def refund(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+    async def refund(self, cents: int, private: str = "", keep: Keep | None = None) -> ConcertAnswer:
         """Give ``cents`` back to a card."""
         return await self._run(Kind.CREDIT, cents, private, keep)
 
-    async def cancel(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+    async def cancel(self, cents: int, private: str = "", keep: Keep | None = None) -> ConcertAnswer:
         """Cancel an operation of ``cents``."""
         return await self._run(Kind.CANCEL, cents, private, keep)
 
@@ -713,9 +715,9 @@ class ConcertTerminal:
         """Wish that the running operation stops; only possible before the request is on its way."""
         return self._line is not None and self._line.interrupt()
 
-    async def _run(self, kind: Kind, cents: int, private: str, keep: Keep | None) -> Answer:
+    async def _run(self, kind: Kind, cents: int, private: str, keep: Keep | None) -> ConcertAnswer:
         settings = self.settings
-        question = Ask(
+        question = ConcertRequest(
             cents,
             kind,
             settings.register,

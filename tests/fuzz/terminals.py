@@ -33,8 +33,7 @@ from protocols.terminals.stx_frames import Noise, Payload
 from protocols.terminals.zvt import messages as zvt
 from protocols.terminals.zvt.apdu import Apdu, ApduDeframer
 from protocols.terminals.zvt.link import DleDeframer, SerialLink, dle_frame
-from protocols.terminals.zvt.protocol import Answer as ZvtAnswer
-from protocols.terminals.zvt.protocol import ZvtProtocol
+from protocols.terminals.zvt.protocol import ZvtAnswer, ZvtProtocol
 from tests.fuzz.target import Broken, Target, cut, same_however_cut, until
 from tests.vectors import caisse_ap as caisse_vectors
 from tests.vectors import concert_v2 as concert_vectors
@@ -257,7 +256,7 @@ def caisse_ap_fields(data: bytes) -> None:
         return deframer.fields, False
 
     fields, _ = same_however_cut(read, data)
-    for of in (caisse_ap.Answer.of, caisse_ap.Ask.of):
+    for of in (caisse_ap.CaisseApAnswer.of, caisse_ap.CaisseApRequest.of):
         with suppress(Garbled):
             repr(of(fields))
 
@@ -266,7 +265,7 @@ def caisse_ap_till(data: bytes) -> None:
     """A payment, whatever the terminal says."""
     clock = Clock()
     line = connected(caisse_ap.CaisseApProtocol(clock, quiet=0.5))
-    ended(line, line.ask(caisse_vectors.DEBIT, 300), clock, data, caisse_ap.Answer)
+    ended(line, line.ask(caisse_vectors.DEBIT, 300), clock, data, caisse_ap.CaisseApAnswer)
 
 
 # -- Concert V2
@@ -287,16 +286,16 @@ def concert_frames(data: bytes) -> None:
 
 def _concert_messages(payload: bytes) -> None:
     with suppress(Garbled):
-        again(concert_v2.Ask.decode(payload), concert_v2.Ask.decode)
+        again(concert_v2.ConcertRequest.decode(payload), concert_v2.ConcertRequest.decode)
     with suppress(Garbled):
-        again(concert_v2.Answer.decode(payload), concert_v2.Answer.decode)
+        again(concert_v2.ConcertAnswer.decode(payload), concert_v2.ConcertAnswer.decode)
 
 
 def concert_till(data: bytes) -> None:
     """A payment, whatever the terminal says."""
     clock = Clock()
     line = connected(concert_v2.ConcertProtocol(clock, concert_v2.Settings(), lambda _: None))
-    ended(line, line.ask(concert_vectors.ASK, 300), clock, data, concert_v2.Answer)
+    ended(line, line.ask(concert_vectors.ASK, 300), clock, data, concert_v2.ConcertAnswer)
 
 
 # -- nexo
@@ -320,8 +319,8 @@ def nexo_messages(data: bytes) -> None:
 
 ZVT_RAW = tuple(vector.raw for vector in zvt_vectors.APDUS)
 ZVT_FRAMES = tuple(framed.frame for framed in zvt_vectors.FRAMES)
-SSI = (*(each.wire for each in ssi_vectors.SENT), *(each.wire for each in ssi_vectors.TOLD))
-PRIVATBANK = (*(each.wire for each in privatbank_vectors.SENT), *(each.wire for each in privatbank_vectors.TOLD))
+SSI = (*(each.wire for each in ssi_vectors.SENT), *(each.wire for each in ssi_vectors.RECEIVED))
+PRIVATBANK = (*(each.wire for each in privatbank_vectors.SENT), *(each.wire for each in privatbank_vectors.RECEIVED))
 ECR17 = tuple(each.frame for each in (*ecr17_vectors.REQUESTS, *ecr17_vectors.ANSWERS))
 CAISSE = tuple(each.data for each in caisse_vectors.MESSAGES)
 CONCERT = tuple(each.frame for each in concert_vectors.FRAMES)

@@ -17,7 +17,7 @@ from protocols.terminals.ecr17.answers import (
     ServicePart,
     TotalsAnswer,
 )
-from protocols.terminals.ecr17.frames import Lrc, Progress
+from protocols.terminals.ecr17.frames import DisplayText, Lrc
 from protocols.terminals.ecr17.requests import (
     LAST_STAN,
     CardCheck,
@@ -428,5 +428,5 @@ ACKNOWLEDGEMENTS = (
 )
 """ecr17-033 to 036, and the two that the reference gives in its text: taken (06) and send again (15)."""
 
-PROGRESS = (Progress("IN CORSO"), bytes.fromhex("01494e20434f52534f20202020202020202020202004"))
+PROGRESS = (DisplayText("IN CORSO"), bytes.fromhex("01494e20434f52534f20202020202020202020202004"))
 """ecr17-053, by the framing rule."""

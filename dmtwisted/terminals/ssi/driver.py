@@ -35,8 +35,7 @@ from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, SsiSettings
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
-from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply
-from protocols.terminals.ssi_json.messages import Verdict as Stage
+from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply, Stage
 from protocols.terminals.ssi_json.requests import GetLastReport, GetStatus, Purchase
 from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
 
@@ -264,9 +263,9 @@ class SsiDriver(TerminalDriver[SsiSettings]):
                 self._interrupted = True
                 await self.terminal.interrupt()
                 reply = await self.terminal.find(order.uid, patience)
-        if reply.code == NOT_FOUND and reply.verdict is Stage.UNTOLD:
+        if reply.code == NOT_FOUND and reply.stage is Stage.MISSING:
             return NeverStarted()
-        if reply.verdict in (Stage.UNTOLD, Stage.FIRST_STEP):
+        if reply.stage in (Stage.MISSING, Stage.FIRST_STEP):
             return Undecided(f"the terminal says {reply.code or reply.status or 'nothing'}")
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
@@ -285,7 +284,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
     def _came_late(self, reply: Reply) -> None:
         """A result without a request, with the name of its operation."""
         uid = reply.result.transaction_uid.lower()
-        if uid and reply.verdict not in (Stage.UNTOLD, Stage.FIRST_STEP):
+        if uid and reply.stage not in (Stage.MISSING, Stage.FIRST_STEP):
             order = Order(Task.PAYMENT, uid, sum=reply.result.trans_amount or 0)
             self._late(uid, self._verdict(order, reply))
 
@@ -324,15 +323,15 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         :raises Refused: when the terminal did not take the request.
         :raises Garbled: when the reply proves nothing.
         """
-        if reply.verdict is Stage.UNTOLD:
+        if reply.stage is Stage.MISSING:
             return self._without_result(order, reply)
         result = reply.result
         if reply.approved:
             return _approved(order, reply)
-        if reply.verdict is Stage.CANCELLED or result.error_details == CANCELLED:
+        if reply.stage is Stage.CANCELLED or result.error_details == CANCELLED:
             res = Res.OPERATION_CANCELLED if self._interrupted else Res.CANCELLED_BY_USER
             return Declined.of(res, text=result.transaction_result)
-        if reply.verdict is Stage.FIRST_STEP:
+        if reply.stage is Stage.FIRST_STEP:
             raise Garbled("the operation still waits for its second step")
         text = reply.text or result.transaction_result
         if result.error_details.startswith("E"):

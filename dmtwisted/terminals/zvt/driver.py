@@ -63,7 +63,7 @@ from protocols.terminals.lines import open_line, silent
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.link import line_settings
 from protocols.terminals.zvt.messages import IntermediateStatus, StatusInformation
-from protocols.terminals.zvt.protocol import Answer, Store, ZvtProtocol
+from protocols.terminals.zvt.protocol import Store, ZvtAnswer, ZvtProtocol
 from protocols.terminals.zvt.protocol import ZvtSettings as WireSettings
 
 RESULTS: dict[int, Res] = {
@@ -210,7 +210,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     async def _operate(
         self, line: ZvtLine, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
-    ) -> Answer:
+    ) -> ZvtAnswer:
         store = self._storing(order, keep)
         if order.task == Task.TOTALS:
             return await line.totals(progress=self._moved)
@@ -338,7 +338,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         with self._refused():
             return await self._open()
 
-    def _asked(self, due: Deferred[Answer]) -> Deferred[Answer]:
+    def _asked(self, due: Deferred[ZvtAnswer]) -> Deferred[ZvtAnswer]:
         """``due`` with the deadline of a question that moves no money."""
         return due.addTimeout(ANSWER_WAIT, self._reactor, silent)
 
@@ -379,7 +379,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         answer = await self._last_answer(line)
         return None if answer is None or answer.status is None else Receipt.of(answer.status)
 
-    async def _last_answer(self, line: ZvtLine) -> Answer | None:
+    async def _last_answer(self, line: ZvtLine) -> ZvtAnswer | None:
         """The answer with the last receipt; `None` when the terminal has no receipt.
 
         :raises Refused: when it cannot be asked now.
@@ -392,11 +392,11 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             return None
         raise self._refusal(answer)
 
-    def _require(self, answer: Answer) -> None:
+    def _require(self, answer: ZvtAnswer) -> None:
         if not (answer.taken and answer.done):
             raise self._refusal(answer)
 
-    def _refusal(self, answer: Answer) -> Refused:
+    def _refusal(self, answer: ZvtAnswer) -> Refused:
         """The refusal for a question that the terminal did not answer."""
         order = Order(Task.PAYMENT, "")
         return self._declined(order, answer).refused() if answer.taken else _not_taken(order, answer.result)
@@ -437,7 +437,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     # What an answer means
 
-    def _verdict(self, order: Order, answer: Answer) -> Verdict:
+    def _verdict(self, order: Order, answer: ZvtAnswer) -> Verdict:
         """The verdict of the terminal's messages on an operation.
 
         :raises Refused: when it did not take the command.
@@ -461,7 +461,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             raise Garbled("the terminal reported a booking, and then aborted")
         return _approved(order, answer.status, _slips(answer))
 
-    def _declined(self, order: Order, answer: Answer, result: int | None = None) -> Declined:
+    def _declined(self, order: Order, answer: ZvtAnswer, result: int | None = None) -> Declined:
         """The refusal for a result code; that of ``answer`` unless another one is given."""
         code = answer.result if result is None else result
         words = answer.status.text(self._settings.charset).strip() if answer.status is not None else ""
@@ -534,7 +534,7 @@ def _approved(order: Order, status: StatusInformation | None, slip: str, amount:
     )
 
 
-def _slips(answer: Answer) -> str:
+def _slips(answer: ZvtAnswer) -> str:
     return "\n\n".join(slip.text for slip in answer.slips)
 
 

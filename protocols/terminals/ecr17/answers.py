@@ -264,7 +264,7 @@ Message: TypeAlias = (
 )
 """What travels in a frame of the terminal."""
 
-Answer: TypeAlias = Message | ServiceAnswer | Acknowledged
+Ecr17Answer: TypeAlias = Message | ServiceAnswer | Acknowledged
 
 
 def mask(pan: str) -> str:

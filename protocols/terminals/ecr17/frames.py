@@ -56,7 +56,7 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True)
-class Progress:
+class DisplayText:
     """What the terminal shows at the moment, without the spaces around it."""
 
     text: str
@@ -66,10 +66,10 @@ class Progress:
         return bytes((SOH, *to_bytes(f"{self.text:<20.20}"), EOT))
 
 
-Piece: TypeAlias = Payload | Acknowledgement | Progress | Damaged | Noise
+Piece: TypeAlias = Payload | Acknowledgement | DisplayText | Damaged | Noise
 
 
-class Deframer(PieceDeframer[Acknowledgement | Progress]):
+class Deframer(PieceDeframer[Acknowledgement | DisplayText]):
     """Puts the pieces of a stream together, wherever it was cut."""
 
     longest = LONGEST_FRAME
@@ -98,7 +98,7 @@ class Deframer(PieceDeframer[Acknowledgement | Progress]):
             return Noise(self._take(1)) if len(self._buffer) > LONGEST_PROGRESS else None
         if STX in self._buffer[1:end]:
             return Noise(self._take(1))
-        return Progress(to_text(self._take(end + 1)[1:-1]).strip())
+        return DisplayText(to_text(self._take(end + 1)[1:-1]).strip())
 
     def _acknowledgement(self) -> Piece | None:
         if len(self._buffer) > 1 and self._buffer[1] != ETX:

@@ -17,8 +17,8 @@ from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
 from protocols.terminals.ecr17.answers import (
     Acknowledged,
-    Answer,
     CloseAnswer,
+    Ecr17Answer,
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
@@ -32,8 +32,8 @@ from protocols.terminals.ecr17.frames import (
     LONGEST_NOISE,
     Acknowledgement,
     Deframer,
+    DisplayText,
     Lrc,
-    Progress,
     control,
     frame,
 )
@@ -60,7 +60,7 @@ class NotOperative(NotTaken):
         self.state = state
 
 
-Keep: TypeAlias = Callable[[Answer], object]
+Keep: TypeAlias = Callable[[Ecr17Answer], object]
 """Stores a final answer before the terminal is told that we have it; may return a Deferred."""
 
 
@@ -123,12 +123,12 @@ class Ecr17Protocol(Protocol):
         lrc: Lrc = Lrc.STD,
         progress: Callable[[str], object] = ignore,
         receipt: Callable[[Receipt], object] = ignore,
-        late: Callable[[Answer], object] = ignore,
+        late: Callable[[Ecr17Answer], object] = ignore,
     ) -> None:
         self._clock, self._settings = clock, settings
         self._deframer = Deframer(lrc)
         self._progress, self._receipt, self._late = progress, receipt, late
-        self._due: Deferred[Answer] | None = None
+        self._due: Deferred[Ecr17Answer] | None = None
         self._question: Request | None = None
         self._payload = b""
         self._keep: Keep | None = None
@@ -140,7 +140,7 @@ class Ecr17Protocol(Protocol):
         self._deadline: IDelayedCall | None = None
         self._leaving: IDelayedCall | None = None
         self._asked_at = 0.0
-        self._told: Answer | None = None
+        self._told: Ecr17Answer | None = None
         self.gone = False
         """Whether the line is closed."""
         self.lost: Deferred[None] = Deferred()
@@ -153,7 +153,7 @@ class Ecr17Protocol(Protocol):
 
     def ask(
         self, question: Request, wait: float, keep: Keep | None = None, repeats: int | None = None
-    ) -> Deferred[Answer]:
+    ) -> Deferred[Ecr17Answer]:
         """Send ``question`` and fire with its final answer.
 
         The answer is acknowledged once ``keep`` is done with it. Whoever cancels gets no answer any more, and the
@@ -173,7 +173,7 @@ class Ecr17Protocol(Protocol):
         self._taken = self._keeping = self._unsure = False
         self._left = self._settings.repeats if repeats is None else repeats
         self._noise, self._pieces = b"", []
-        self._due = due = Deferred[Answer](self._abandon)
+        self._due = due = Deferred[Ecr17Answer](self._abandon)
         self._asked_at = self._clock.seconds()
         if self.gone:
             self._fail(NotTaken("the line was closed before the request"))
@@ -237,7 +237,7 @@ class Ecr17Protocol(Protocol):
                     self._message(piece.data)
                 case Acknowledgement():
                     self._acknowledged(piece)
-                case Progress():
+                case DisplayText():
                     # A terminal that shows its customer something has taken the request.
                     self._unsure = True
                     notify(self._progress, piece.text)
@@ -320,7 +320,7 @@ class Ecr17Protocol(Protocol):
         else:
             self._store(ServiceAnswer("".join(self._pieces)))
 
-    def _hand_on(self, answer: Answer) -> None:
+    def _hand_on(self, answer: Ecr17Answer) -> None:
         """Have a late answer kept by whoever knows its question, then acknowledge it."""
 
         def not_kept(reason: Failure) -> None:
@@ -329,7 +329,7 @@ class Ecr17Protocol(Protocol):
         kept = maybeDeferred(self._late, answer)
         kept.addCallbacks(lambda _: self._write(control(ACK, self.lrc)), not_kept)
 
-    def _store(self, answer: Answer) -> None:
+    def _store(self, answer: Ecr17Answer) -> None:
         """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
         due = self._due
         stop(self._deadline)
@@ -348,7 +348,7 @@ class Ecr17Protocol(Protocol):
 
     # The end of a question.
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: Ecr17Answer) -> None:
         self._told = answer
         due = self._end()
         if due is not None:
@@ -360,11 +360,11 @@ class Ecr17Protocol(Protocol):
         if due is not None:
             due.errback(error if isinstance(error, Failure) else Failure(error))
 
-    def _abandon(self, _: Deferred[Answer]) -> None:
+    def _abandon(self, _: Deferred[Ecr17Answer]) -> None:
         self._end()
         self._close()
 
-    def _end(self) -> Deferred[Answer] | None:
+    def _end(self) -> Deferred[Ecr17Answer] | None:
         due, self._due = self._due, None
         self._question = self._keep = None
         self._taken = self._keeping = False

@@ -10,9 +10,9 @@ from twisted.logger import Logger
 
 from protocols.errors import LineLost, NotReached, Silent, WireError
 from protocols.terminals.ecr17.answers import (
-    Answer,
     CardAnswer,
     CloseAnswer,
+    Ecr17Answer,
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
@@ -58,7 +58,7 @@ class Ecr17Terminal:
         settings: Settings = DEFAULTS,
         progress: Callable[[str], object] = ignore,
         receipt: Callable[[Receipt], object] = ignore,
-        late: Callable[[Answer], object] = ignore,
+        late: Callable[[Ecr17Answer], object] = ignore,
     ) -> None:
         self._endpoint, self._clock, self.settings = endpoint, clock, settings
         self._listeners = progress, receipt, late
@@ -156,7 +156,7 @@ class Ecr17Terminal:
     def _numbers(self) -> dict[str, str]:
         return {"terminal": self.settings.terminal, "register": self.settings.register}
 
-    async def run(self, request: Request, keep: Keep | None = None) -> Answer:
+    async def run(self, request: Request, keep: Keep | None = None) -> Ecr17Answer:
         """Send any request over a line of its own."""
         if self.lrc is None:
             await self._learn_variant()

@@ -625,16 +625,16 @@ class PlainAnswer:
         return {"Response": self.response._tree()}
 
 
-Answer: TypeAlias = PaymentAnswer | StatusAnswer | CardAnswer | TotalsAnswer | PlainAnswer
+NexoAnswer: TypeAlias = PaymentAnswer | StatusAnswer | CardAnswer | TotalsAnswer | PlainAnswer
 
 
-def encode_answer(header: Header, answer: Answer) -> bytes:
+def encode_answer(header: Header, answer: NexoAnswer) -> bytes:
     """The whole message; ``header`` is that of the request."""
     content = {"MessageHeader": header.tree("Response"), f"{answer.category}Response": answer._body()}
     return write({"SaleToPOIResponse": content})
 
 
-def decode_answer(message: bytes) -> tuple[Header, Answer]:
+def decode_answer(message: bytes) -> tuple[Header, NexoAnswer]:
     """Header and answer in ``message``, as the till reads them.
 
     :raises Garbled: for anything else than an answer that says how it went; a `Notice` is told by its words.

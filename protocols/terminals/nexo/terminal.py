@@ -37,13 +37,13 @@ from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.lines import expect, silent
 from protocols.terminals.nexo.messages import (
     Abort,
-    Answer,
     CardAnswer,
     Category,
     Condition,
     Diagnose,
     GetTotals,
     Header,
+    NexoAnswer,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -70,7 +70,7 @@ PORT = 8443
 LONGEST_BODY = 1_000_000
 """Bytes of an answer; no terminal has so much to say."""
 
-Keep = Callable[[Answer], object]
+Keep = Callable[[NexoAnswer], object]
 """Stores an answer before anybody hears of it; may return a Deferred."""
 
 
@@ -242,16 +242,18 @@ class NexoTerminal:
     def _about(self, category: Category, service_id: str) -> Reference:
         return Reference(category, service_id, self.settings.sale_id)
 
-    async def _operate(self, request: Request, service_id: str, keep: Keep | None) -> Answer:
+    async def _operate(self, request: Request, service_id: str, keep: Keep | None) -> NexoAnswer:
         answer = await self._exchange(request, service_id, self.settings.answer_wait)
         if keep is not None:
             await maybeDeferred(keep, answer)
         return answer
 
-    async def _query(self, request: Request) -> Answer:
+    async def _query(self, request: Request) -> NexoAnswer:
         return await self._exchange(request, new_service_id(), self.settings.query_wait)
 
-    async def _exchange(self, request: Request, service_id: str, wait: float, may_be_empty: bool = False) -> Answer:
+    async def _exchange(
+        self, request: Request, service_id: str, wait: float, may_be_empty: bool = False
+    ) -> NexoAnswer:
         """Send one message and read what comes back.
 
         :param may_be_empty: the terminal may have nothing to say beyond having taken it.

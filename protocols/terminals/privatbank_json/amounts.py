@@ -44,9 +44,9 @@ def _none_if_blank(text: str) -> int | None:
 Kopecks = Annotated[int, Wire(amount_text, kopecks_of)]
 """An amount; a message that asks for one has to have it."""
 
-TOLD = Wire(amount_text, _or_none)
+LOOSE_KOPECKS = Wire(amount_text, _or_none)
 
-ToldKopecks = Annotated[int | None, Wire(_or_blank, _or_none)]
+OptionalKopecks = Annotated[int | None, Wire(_or_blank, _or_none)]
 """An amount in an answer: blank, or not to be read, is `None`, for the rest of the answer still counts."""
 
 KopecksOrBlank = Annotated[int | None, Wire(_or_blank, _none_if_blank)]

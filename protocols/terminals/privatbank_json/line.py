@@ -66,7 +66,7 @@ class Pace:
 PACE = Pace()
 
 LateReply = Callable[[Reply], object]
-Progress = Callable[[int], object]
+ProgressListener = Callable[[int], object]
 
 
 @dataclass(eq=False)
@@ -155,7 +155,7 @@ class PrivatbankLine(Protocol):
         return answer.addBoth(greeted)
 
     def ask(
-        self, request: Primary, patience: float | None = None, progress: Progress | None = None
+        self, request: Primary, patience: float | None = None, progress: ProgressListener | None = None
     ) -> Deferred[Reply]:
         """Run a primary method; the answer may be that the terminal is busy or does not have the method.
 
@@ -174,7 +174,7 @@ class PrivatbankLine(Protocol):
         return self._ask(request, wait, progress=progress)
 
     def read_card(
-        self, purchase: Purchase, patience: float | None = None, progress: Progress | None = None
+        self, purchase: Purchase, patience: float | None = None, progress: ProgressListener | None = None
     ) -> OpenPurchase:
         """Begin a purchase and tell of its card as soon as the sum may be corrected."""
         opened = OpenPurchase()
@@ -243,7 +243,7 @@ class PrivatbankLine(Protocol):
     # Sending.
 
     def _ask(
-        self, request: Primary, patience: float, leading: bytes = b"", progress: Progress | None = None
+        self, request: Primary, patience: float, leading: bytes = b"", progress: ProgressListener | None = None
     ) -> Deferred[Reply]:
         if not self._open:
             return fail(NotReached("the line is closed"))
@@ -296,7 +296,7 @@ class PrivatbankLine(Protocol):
             self._doubtful.add(due.name)
         self._drop_service(due)
 
-    def _ask_progress(self, due: _Due, progress: Progress) -> None:
+    def _ask_progress(self, due: _Due, progress: ProgressListener) -> None:
         self._poll = None
 
         def answered(reply: Reply) -> bool:

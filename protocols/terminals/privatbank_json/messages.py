@@ -21,7 +21,7 @@ from typing import Annotated
 
 from protocols.errors import Garbled
 from protocols.terminals.loose_json import flag_of, masked, read_object, text_of, texts_of, write_object
-from protocols.terminals.privatbank_json.amounts import TOLD, ToldKopecks
+from protocols.terminals.privatbank_json.amounts import LOOSE_KOPECKS, OptionalKopecks
 from protocols.terminals.typed_members import Members, Wire
 
 END = b"\x00"
@@ -222,13 +222,13 @@ class Transaction(Members):
     purchase, 2 refund, 3 cancel, 4 instalments; ``trn_status``: 1 approved, 2 declined, 3 reversed, 4 cancelled.
     """
 
-    amount: ToldKopecks = None
+    amount: OptionalKopecks = None
     approval_code: str = ""
     capture_reference: str = ""
     card_expiry_date: str = ""
     card_holder_name: str = ""
     date: str = ""
-    discount: ToldKopecks = None
+    discount: OptionalKopecks = None
     agreement_number: Annotated[str, Wire(str, str, "hstFld63Sf89")] = ""
     """Names an instalment plan, for its refund."""
     invoice_number: str = ""
@@ -255,7 +255,7 @@ class Transaction(Members):
     bank_acquirer: str = ""
     payment_system: str = ""
     sub_merchant: str = ""
-    amount_cash: Annotated[int, TOLD] | None = None
+    amount_cash: Annotated[int, LOOSE_KOPECKS] | None = None
     """With `Cashback`: what of the amount was given in cash."""
     result: str | None = None
     result_cashback: bool | None = None

@@ -16,7 +16,7 @@ from protocols.terminals.privatbank_json.line import (
     OpenPurchase,
     Pace,
     PrivatbankLine,
-    Progress,
+    ProgressListener,
 )
 from protocols.terminals.privatbank_json.messages import Reply
 from protocols.terminals.privatbank_json.opening import OPENING, Opening, greeted_line
@@ -57,13 +57,15 @@ class PrivatbankTerminal:
         kopecks: int,
         merchant: str = EVERY_MERCHANT,
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: ProgressListener | None = None,
     ) -> OpenPurchase:
         """Begin a purchase that stops at the card; see `OpenPurchase`, `correct` and `interrupt`."""
         line = await self._reach()
         return line.read_card(Purchase(kopecks, merchant_id=merchant), patience, progress)
 
-    async def run(self, request: Primary, patience: float | None = None, progress: Progress | None = None) -> Reply:
+    async def run(
+        self, request: Primary, patience: float | None = None, progress: ProgressListener | None = None
+    ) -> Reply:
         """Run any primary method over an open line."""
         line = await self._reach()
         return await line.ask(request, patience, progress)

@@ -138,7 +138,7 @@ def _object(payload: bytes) -> dict[str, object]:
         raise Misframed(BAD_JSON, garbled.what, payload) from None
 
 
-class Verdict(Enum):
+class Stage(Enum):
     """How an operation ended, as its ``transactionResult`` tells."""
 
     APPROVED = "approved"
@@ -146,28 +146,30 @@ class Verdict(Enum):
     """The card is read and the second step is waited for."""
     CANCELLED = "cancelled"
     DECLINED = "declined"
-    UNTOLD = "untold"
+    MISSING = "missing"
     """There is no such member: nothing can be concluded."""
 
 
-def _verdict(told: str) -> Verdict:
+def _stage(told: str) -> Stage:
     word = told.upper().replace("-", "_").replace(" ", "_")
     if not word:
-        return Verdict.UNTOLD
+        return Stage.MISSING
     if word.startswith("APPROVED") or word in ("OK", "COMPLETED"):
-        return Verdict.APPROVED
+        return Stage.APPROVED
     if word == "FIRST_STEP_COMPLETED":
-        return Verdict.FIRST_STEP
+        return Stage.FIRST_STEP
     if word.startswith(("CANCELLED", "CANCELED")):
-        return Verdict.CANCELLED
-    return Verdict.DECLINED
+        return Stage.CANCELLED
+    return Stage.DECLINED
 
 
 def _number_or_none(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= 15 else None
 
 
-ToldKopecks = Annotated[int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), _number_or_none)]
+OptionalKopecks = Annotated[
+    int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), _number_or_none)
+]
 
 
 @dataclass(frozen=True)
@@ -180,8 +182,8 @@ class Result(Members):
 
     original_trn_name: str = ""
     transaction_result: str = ""
-    trans_amount: ToldKopecks = None
-    cash_amount: ToldKopecks = None
+    trans_amount: OptionalKopecks = None
+    cash_amount: OptionalKopecks = None
     auth_code: str = ""
     rrn: str = ""
     invoice_num: str = ""
@@ -203,9 +205,9 @@ class Result(Members):
     receipt: str = ""
 
     @property
-    def verdict(self) -> Verdict:
+    def stage(self) -> Stage:
         """How it ended; hyphens and underscores mean the same."""
-        return _verdict(self.transaction_result)
+        return _stage(self.transaction_result)
 
     @property
     def at(self) -> datetime | None:
@@ -220,7 +222,7 @@ class Result(Members):
                 continue
         return None
 
-    def told(self) -> dict[str, str]:
+    def filled(self) -> dict[str, str]:
         """The members that say something."""
         return {name: value for name, value in self.params().items() if value}
 
@@ -295,19 +297,19 @@ class Reply:
         return Result.read(self.params)
 
     @property
-    def verdict(self) -> Verdict:
+    def stage(self) -> Stage:
         """How the operation ended that this reply tells of."""
-        return _verdict(self.params.get("transactionResult", ""))
+        return _stage(self.params.get("transactionResult", ""))
 
     @property
     def approved(self) -> bool:
         """Whether this reply tells of an operation that succeeded."""
-        return self.verdict is Verdict.APPROVED
+        return self.stage is Stage.APPROVED
 
     @property
     def waits(self) -> bool:
         """Whether the operation waits for its second step."""
-        return self.status == WAITS_FOR_SECOND_STEP or self.verdict is Verdict.FIRST_STEP
+        return self.status == WAITS_FOR_SECOND_STEP or self.stage is Stage.FIRST_STEP
 
     @property
     def merchants(self) -> list[Merchant]:

@@ -30,7 +30,7 @@ from protocols.terminals.ssi_json.messages import (
     Reply,
     Request,
     Result,
-    Verdict,
+    Stage,
 )
 from protocols.terminals.ssi_json.requests import (
     CashBack,
@@ -56,7 +56,7 @@ from protocols.terminals.ssi_json.requests import (
 CLOCK_ERROR = timedelta(minutes=2)
 """By how much the terminal's clock may differ from ours."""
 
-Progress = Callable[[str], object]
+StatusListener = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def judge(asked: Operation, begun: datetime, ended: datetime, before: Reply, tol
     :param begun: when it was sent, and :param ended: when it was given up: local times without a zone.
     :param before: the last result from before the request.
     """
-    if told.verdict is Verdict.UNTOLD:
+    if told.stage is Stage.MISSING:
         return Finding.UNKNOWN
-    if before.verdict is not Verdict.UNTOLD and told.params == before.params:
+    if before.stage is not Stage.MISSING and told.params == before.params:
         return Finding.NOTHING
     result = told.result
     params = asked.params()
@@ -150,7 +150,7 @@ class SsiTerminal:
         merchant: str,
         uid: str,
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """Take ``kopecks`` from a card."""
         purchase = Purchase(kopecks, merchant_id=merchant, transaction_uid=uid or None)
@@ -164,7 +164,7 @@ class SsiTerminal:
         return await self.finish(purchase, patience=max(left, self.pace.reply), progress=progress)
 
     async def begin(
-        self, purchase: Purchase, patience: float | None = None, progress: Progress | None = None
+        self, purchase: Purchase, patience: float | None = None, progress: StatusListener | None = None
     ) -> Reply:
         """The first step: have the card read.
 
@@ -177,7 +177,7 @@ class SsiTerminal:
         purchase: Purchase,
         discounted: int | None = None,
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """The second step of the same ``purchase``, for the sum ``discounted`` if one is given.
 
@@ -194,14 +194,14 @@ class SsiTerminal:
         merchant: str,
         uid: str,
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """Give ``kopecks`` back of the purchase with ``rrn``."""
         refund = Refund(kopecks, merchant_id=merchant, rrn=rrn, transaction_uid=uid or None)
         return await self.run(refund, patience=patience, progress=progress)
 
     async def void(
-        self, invoice: str, uid: str, patience: float | None = None, progress: Progress | None = None
+        self, invoice: str, uid: str, patience: float | None = None, progress: StatusListener | None = None
     ) -> Reply:
         """Cancel an operation of the open batch."""
         return await self.run(Void(invoice, uid or None), patience=patience, progress=progress)
@@ -213,17 +213,21 @@ class SsiTerminal:
         merchant: str,
         uid: str,
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """Take ``kopecks`` for goods and ``cash`` to be handed out."""
         wanted = CashBack(kopecks, cash, merchant_id=merchant, transaction_uid=uid or None)
         return await self.run(wanted, patience=patience, progress=progress)
 
-    async def settle(self, merchant: str, patience: float | None = None, progress: Progress | None = None) -> Reply:
+    async def settle(
+        self, merchant: str, patience: float | None = None, progress: StatusListener | None = None
+    ) -> Reply:
         """Close the batch; never while an operation is in doubt (terminals.md 3, rule 14)."""
         return await self._report(ZReport(merchant), patience, progress)
 
-    async def totals(self, merchant: str, patience: float | None = None, progress: Progress | None = None) -> Reply:
+    async def totals(
+        self, merchant: str, patience: float | None = None, progress: StatusListener | None = None
+    ) -> Reply:
         """Print the totals and leave the batch open."""
         return await self._report(XReport(merchant), patience, progress)
 
@@ -232,7 +236,7 @@ class SsiTerminal:
         asked: Operation,
         step: str = "",
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """Run any operation to its end, or to the end of its first step.
 
@@ -251,7 +255,7 @@ class SsiTerminal:
             return taken
         # The terminal may have gone on, or given up, by itself: its result tells, not the refusal.
         told = await self._ended(asked, before, deadline, wait, progress, "1")
-        return taken if told.verdict is Verdict.UNTOLD else told
+        return taken if told.stage is Stage.MISSING else told
 
     async def _before(self) -> Reply:
         try:
@@ -260,7 +264,7 @@ class SsiTerminal:
             # Without it the result could not be told from an older one, so the operation does not begin.
             raise NotReached(f"the last result is not told ({error})") from error
 
-    async def _report(self, asked: Operation, patience: float | None, progress: Progress | None) -> Reply:
+    async def _report(self, asked: Operation, patience: float | None, progress: StatusListener | None) -> Reply:
         wait = patience or self.pace.operation
         deadline = self._clock.seconds() + wait
         taken = await self.ask(asked.request())
@@ -331,7 +335,7 @@ class SsiTerminal:
             status = await self.status()
             if status in (IDLE, WAITS_FOR_SECOND_STEP):
                 told = await self._told(uid, status)
-                if told.code not in (IN_WORK, BUSY) or told.verdict is not Verdict.UNTOLD:
+                if told.code not in (IN_WORK, BUSY) or told.stage is not Stage.MISSING:
                     return told
             if self._clock.seconds() + self.pace.poll > deadline:
                 raise Silent(patience)
@@ -368,7 +372,7 @@ class SsiTerminal:
         before: Reply | None,
         deadline: float,
         wait: float,
-        progress: Progress | None,
+        progress: StatusListener | None,
         step: str,
     ) -> Reply:
         idle_since: float | None = None
@@ -381,11 +385,11 @@ class SsiTerminal:
             except WireError as error:
                 self.log.info("the result is asked for again: {error}", error=error)
                 continue
-            fresh = before is None or before.verdict is Verdict.UNTOLD or told.params != before.params
+            fresh = before is None or before.stage is Stage.MISSING or told.params != before.params
             patient = self._clock.seconds() - idle_since < self.pace.grace
-            if told.verdict is Verdict.UNTOLD and told.code in (IN_WORK, BUSY):
+            if told.stage is Stage.MISSING and told.code in (IN_WORK, BUSY):
                 continue
-            stale = not fresh or told.code == NOT_FOUND or (step == "2" and told.verdict is Verdict.FIRST_STEP)
+            stale = not fresh or told.code == NOT_FOUND or (step == "2" and told.stage is Stage.FIRST_STEP)
             if stale and patient:
                 # The status may be idle still, or again, before the operation's own result is there.
                 continue
@@ -393,7 +397,7 @@ class SsiTerminal:
                 raise Garbled("the last result is that of another operation")
             return told
 
-    async def _idle(self, deadline: float, wait: float, progress: Progress | None, held: bool = False) -> str:
+    async def _idle(self, deadline: float, wait: float, progress: StatusListener | None, held: bool = False) -> str:
         """Poll until the terminal is idle, or waits for the second step where that ends it; the status then."""
         while True:
             await deferLater(self._clock, max(self.pace.poll, self.pace.gap))
@@ -413,11 +417,11 @@ class SsiTerminal:
     async def _told(self, uid: str, status: str) -> Reply:
         """The result of the operation called ``uid``, or the last one; with the status at which it was asked for."""
         told = await self.ask(GetResultByUid(uid).request()) if uid else await self.last()
-        if uid and told.verdict is Verdict.UNTOLD and status == WAITS_FOR_SECOND_STEP:
+        if uid and told.stage is Stage.MISSING and status == WAITS_FOR_SECOND_STEP:
             # Half an operation may not be known by its name yet; the last one is the one that waits.
             last = await self.last()
-            told = last if last.verdict is Verdict.FIRST_STEP and _may_be(last.result, uid) else told
-        if uid and told.verdict is not Verdict.UNTOLD and not _may_be(told.result, uid):
+            told = last if last.stage is Stage.FIRST_STEP and _may_be(last.result, uid) else told
+        if uid and told.stage is not Stage.MISSING and not _may_be(told.result, uid):
             self._late(told)
             raise Garbled(f"the result of {told.result.transaction_uid} for {uid}")
         return replace(told, status=told.status or status)

@@ -1,4 +1,4 @@
-"""The till's end of a ZVT line: one operation at a time, each ending in an `Answer` or a wire error.
+"""The till's end of a ZVT line: one operation at a time, each ending in an `ZvtAnswer` or a wire error.
 
 Money and acknowledgements (terminals.md 7.8, rule 7): the terminal keeps a booking only when its status information
 is acknowledged, so the acknowledgement waits for the caller's ``store``. When storing a payment or a refund fails,
@@ -33,7 +33,7 @@ from protocols.terminals.zvt.tlv import Tlv
 
 Store = Callable[[m.StatusInformation], object]
 """Puts a status information where it outlives us; may return a Deferred or a coroutine, and may fail."""
-Progress = Callable[[m.IntermediateStatus], None]
+StateListener = Callable[[m.IntermediateStatus], None]
 """Hears what the terminal does."""
 Stray = Callable[[m.Message], object]
 """Takes a message that belongs to no operation of ours; may return a Deferred or a coroutine, and may fail."""
@@ -76,7 +76,7 @@ class ZvtSettings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ZvtAnswer:
     """How an operation ended."""
 
     taken: bool
@@ -120,9 +120,9 @@ class Answer:
 class _Exchange:
     """One operation on its way."""
 
-    due: Deferred[Answer]
+    due: Deferred[ZvtAnswer]
     store: Store | None = None
-    progress: Progress | None = None
+    progress: StateListener | None = None
     refusable: bool = False
     """Whether ``84 66`` may answer a status information that could not be stored."""
     ends_with_status: bool = False
@@ -137,7 +137,7 @@ class _Exchange:
 
 
 class ZvtProtocol(Protocol):
-    """A till on a ZVT line. One method for each operation; each returns a Deferred of an `Answer`.
+    """A till on a ZVT line. One method for each operation; each returns a Deferred of an `ZvtAnswer`.
 
     The Deferreds fail with `Silent` (T3, T4 or patience ran out), `LineLost` or `Garbled`; the line is then closed.
     Cancelling one closes the line too. One operation at a time: whoever drives a terminal gives turns.
@@ -161,7 +161,7 @@ class ZvtProtocol(Protocol):
 
     # Operations.
 
-    def register(self) -> Deferred[Answer]:
+    def register(self) -> Deferred[ZvtAnswer]:
         """Introduce the till: the first thing on every line."""
         settings = self.settings
         fields = NO_FIELDS
@@ -171,7 +171,7 @@ class ZvtProtocol(Protocol):
             fields = Fields.of(tlv=(blocks,))
         return self._ask(m.Registration(settings.password, settings.config, settings.currency, fields))
 
-    def status(self) -> Deferred[Answer]:
+    def status(self) -> Deferred[ZvtAnswer]:
         """Ask how the terminal is; ``answer.completion.report`` tells."""
         return self._ask(m.StatusEnquiry())
 
@@ -180,10 +180,10 @@ class ZvtProtocol(Protocol):
         amount: int,
         store: Store,
         *,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         receipt_known: int | None = None,
         card_read: bool = False,
-    ) -> Deferred[Answer]:
+    ) -> Deferred[ZvtAnswer]:
         """Take ``amount`` minor units; the approved sum is that of the status information.
 
         :param receipt_known: the last receipt number that we stored, 0 when there is none yet: a terminal that is one
@@ -199,9 +199,9 @@ class ZvtProtocol(Protocol):
         amount: int,
         store: Store,
         *,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         receipt_known: int | None = None,
-    ) -> Deferred[Answer]:
+    ) -> Deferred[ZvtAnswer]:
         """Give ``amount`` minor units back to whoever shows a card; ZVT has no reference to the payment."""
         command = m.Refund.of(self.settings.password, amount, self.settings.currency, *_known(receipt_known))
         return self._ask(command, store, progress, refusable=True)
@@ -212,9 +212,9 @@ class ZvtProtocol(Protocol):
         store: Store,
         *,
         amount: int | None = None,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         receipt_known: int | None = None,
-    ) -> Deferred[Answer]:
+    ) -> Deferred[ZvtAnswer]:
         """Take back the booking ``receipt``; some banks take back only the last one (terminals.md 7.4).
 
         When storing fails the message is acknowledged all the same: nobody says what a refusal would do here.
@@ -223,34 +223,34 @@ class ZvtProtocol(Protocol):
         command = m.Reversal.of(self.settings.password, receipt, amount, currency, *_known(receipt_known))
         return self._ask(command, store, progress)
 
-    def settle(self, store: Store, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def settle(self, store: Store, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Close the batch; ``answer.status.totals`` has counts and sums."""
         return self._ask(m.EndOfDay(self.settings.password), store, progress)
 
-    def totals(self, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def totals(self, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Ask for the totals of the open batch; they come as a slip, and as fields from some terminals."""
         return self._ask(m.SendTotals(self.settings.password), None, progress)
 
-    def last_result(self) -> Deferred[Answer]:
+    def last_result(self) -> Deferred[ZvtAnswer]:
         """Ask for the last status information without printing: the recovery query (terminals.md rule 3).
 
         It belongs to our operation only when receipt number, sum and time say so (rule 6).
         """
         return self._ask(m.RepeatReceipt.of(self.settings.password, m.SEND_AGAIN | m.DO_NOT_PRINT))
 
-    def reprint(self) -> Deferred[Answer]:
+    def reprint(self) -> Deferred[ZvtAnswer]:
         """Get the last slip again; no money moves (rule 15)."""
         return self._ask(m.RepeatReceipt.of(self.settings.password))
 
-    def read_card(self, timeout: int = 30, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def read_card(self, timeout: int = 30, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Wait ``timeout`` seconds, 1 to 99, for a card; ``answer.status`` tells what it is."""
         return self._ask(m.ReadCard(timeout), None, progress, ends_with_status=True, abortable=True)
 
-    def diagnose(self, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def diagnose(self, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Let the terminal try its connection to the bank."""
         return self._ask(m.Diagnosis(), None, progress)
 
-    def log_off(self) -> Deferred[Answer]:
+    def log_off(self) -> Deferred[ZvtAnswer]:
         """Leave: the terminal goes back to working by itself."""
         return self._ask(m.LogOff(), ends_with_acknowledgement=True)
 
@@ -298,17 +298,17 @@ class ZvtProtocol(Protocol):
         self,
         command: m.Message,
         store: Store | None = None,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         *,
         refusable: bool = False,
         ends_with_status: bool = False,
         ends_with_acknowledgement: bool = False,
         abortable: bool = False,
-    ) -> Deferred[Answer]:
+    ) -> Deferred[ZvtAnswer]:
         assert self._exchange is None, "one operation at a time"
         if self._link is None:
             return fail(LineLost("the line is closed"))
-        due: Deferred[Answer] = Deferred(self._abandon)
+        due: Deferred[ZvtAnswer] = Deferred(self._abandon)
         self._exchange = _Exchange(
             due,
             store,
@@ -325,7 +325,7 @@ class ZvtProtocol(Protocol):
         patience = self.settings.patience
         return due.addTimeout(patience, self._clock, silent)
 
-    def _abandon(self, _: Deferred[Answer]) -> None:
+    def _abandon(self, _: Deferred[ZvtAnswer]) -> None:
         # A late answer must not pass for the answer to the next question: the line goes with the operation.
         self._exchange = None
         self._end_line(LineLost("the operation was given up"))
@@ -451,7 +451,7 @@ class ZvtProtocol(Protocol):
     ) -> None:
         self._exchange = None
         stop(self._limit)
-        answer = Answer(
+        answer = ZvtAnswer(
             exchange.taken,
             completed,
             result,
