@@ -1,9 +1,9 @@
-"""A simulated Caisse-AP terminal: the device's end of the wire, with its habits (terminals.md 9).
+"""A simulated Caisse-AP terminal: the device's end of the wire (docs/reference/caisse-ap.md#simulator).
 
 - One request for each line; after the answer it closes the line.
-- While it works it ignores every other request, without a word.
-- A request in a currency that it does not know, or without a field that it needs, is answered with AE 01.
-- An operation goes on when the line breaks, and nobody can ask for it later.
+- While it works it ignores every other request.
+- A request in an unknown currency, or without a required field, is answered with AE 01.
+- An operation goes on when the line breaks, and cannot be queried later.
 - A debit takes any amount; a cancel takes back the last operation of that amount in the open batch.
 """
 
@@ -31,7 +31,7 @@ from protocols.terminals.caisse_ap import (
 from protocols.terminals.lines import stop
 
 QUIET = 0.05
-"""Seconds after which a request that has all its fields counts as ended."""
+"""Seconds after which a request with all its fields counts as ended."""
 
 DETAILS = {
     Cause.BANK: Detail.REFUSED,
@@ -43,13 +43,13 @@ DETAILS = {
     Cause.NOT_FOUND: Detail.FORBIDDEN,
     Cause.REVERSED: Detail.FORBIDDEN,
 }
-"""What it answers for a cause; for others that it was not completed."""
+"""Its answer for a cause; for others that it was not completed."""
 
 GARBAGE = b"\x00\xffHTTP/1.1 500"
 
 
 class CaisseApDevice(TerminalDevice["_CaisseApLine"]):
-    """The device: one terminal, whose lines come and go.
+    """The device: one terminal, whose lines come and go; see `TerminalDevice`.
 
     :param currencies: ISO numbers that it takes.
     """
@@ -65,7 +65,7 @@ class CaisseApDevice(TerminalDevice["_CaisseApLine"]):
         return _CaisseApLine(self)
 
     def answer(self, ask: CaisseApRequest, outcome: Outcome) -> CaisseApAnswer:
-        """How the device tells of ``outcome``."""
+        """The answer for ``outcome``."""
         if not outcome.approved:
             if outcome.cause is Cause.BANK and outcome.code in {detail.value for detail in Detail}:
                 # A rule of the scenario may name the wire's own code.
@@ -94,7 +94,7 @@ class _CaisseApLine(TerminalLine):
         self._served = False
 
     def dataReceived(self, data: bytes) -> None:
-        """Read the request; it ends where nothing follows."""
+        """Read the request; it ends when nothing follows."""
         if self._served:
             return
         stop(self._timer)
@@ -110,7 +110,7 @@ class _CaisseApLine(TerminalLine):
         device, fields = self._device, self._deframer.fields
         self._served = True
         if device.terminal.running is not None:
-            return  # It looks at nothing else while it works.
+            return  # It ignores other requests while it works.
         try:
             ask = CaisseApRequest.of(fields)
         except Garbled:
@@ -118,7 +118,7 @@ class _CaisseApLine(TerminalLine):
             self._refuse(fields, Detail.UNKNOWN_ACTION if unknown else Detail.FORMAT)
             return
         if not all(value.isascii() for value in fields.values()):
-            # What it cannot say itself it cannot mirror.
+            # It cannot mirror what it cannot send.
             self._refuse(fields, Detail.FORMAT)
             return
         if ask.currency not in device.currencies:
@@ -169,7 +169,7 @@ class _CaisseApLine(TerminalLine):
                 self._say(message)
 
     def _refuse(self, fields: Fields, detail: Detail) -> None:
-        """Say what was wrong with a request that cannot be mirrored as a whole."""
+        """Refuse a request that cannot be mirrored as a whole."""
         self._served = True
         mirrored = {tag: value for tag, value in fields.items() if tag in ("CJ", "CA", "CE", "BA", "CD", "CB")}
         version = {"CZ": fields.get("CZ", "0300")}

@@ -1,12 +1,12 @@
-"""A simulated Concert V2 terminal: the device's end of the wire, with its habits (terminals.md 10).
+"""A simulated Concert V2 terminal: the device's end of the wire (docs/reference/concert-v2.md#simulator).
 
 - A call while it works is answered with NAK.
 - It begins the operation when it has read the request, and its own session when the operation is over.
-- Its answer it tells again while nobody acknowledges it, four times in all; then it forgets it: there is no query.
+- It sends an answer that is not acknowledged four times in all, then forgets it: there is no query.
 - An operation goes on when the line breaks.
-- The wish for an answer at once is not granted: it answers when the customer is done.
+- It ignores the flag for an answer at once: it answers when the customer is done.
 - A `busy` rule of the scenario is answered with result 9, because the request is read by then; a `probe` rule
-  meets the next call.
+  applies to the next call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from protocols.terminals.stx_frames import (
 )
 
 REPEATS = 3
-"""How often the device calls or tells its answer again."""
+"""How often the device repeats its call or its answer."""
 
 BYTE_WAIT = 1.0
 """Seconds that it waits for an acknowledgement, and for the end of the till's session."""
@@ -54,7 +54,7 @@ class ConcertDevice(TerminalDevice["_ConcertLine"]):
         return _ConcertLine(self)
 
     def answer(self, ask: ConcertRequest, outcome: Outcome) -> ConcertAnswer:
-        """How the device tells of ``outcome``."""
+        """The answer for ``outcome``."""
         code = Result.DONE.value
         if not outcome.approved:
             code = (Result.NOT_VERIFIED if outcome.cause in UNVERIFIED else Result.REFUSED).value
@@ -160,7 +160,7 @@ class _ConcertLine(TerminalLine):
             self._tell_later(whole)
 
     def _till_is_done(self) -> None:
-        """The till's session is over, so the device may begin its own."""
+        """After the till's session the device may open its own."""
         self._called = False
         if self._outbox is not None and not self._calling and not self._telling:
             self._call()
@@ -192,7 +192,7 @@ class _ConcertLine(TerminalLine):
         self._later(self._device.clock, BYTE_WAIT, self._tell)
 
     def _reacted(self, signal: Signal) -> None:
-        """The till acknowledges the call or the answer, or wants it again."""
+        """Handle the acknowledgement of the call or of the answer."""
         if self._calling:
             if signal is Signal.ACK:
                 self._calling, self._telling, self._tries = False, True, 0

@@ -1,10 +1,10 @@
-"""A simulated ECR17 terminal: the device's end of the wire, with its habits (terminals.md 8).
+"""A simulated ECR17 terminal: the device's end of the wire (docs/reference/ecr17.md#simulator).
 
 - While an operation runs it answers nothing, not even the status request.
-- A frame with a wrong check byte gets NAK, a right one ACK; its own answers it repeats until they are acknowledged.
-- An operation goes on when the line breaks; `G` tells its final answer later.
+- A frame with a wrong check byte gets NAK, a right one ACK. It repeats its own answers until they are acknowledged.
+- An operation goes on when the line breaks; `G` returns its final answer later.
 - Its applications (`K`) are one function of XML; without one it knows no service. Long answers come in pieces.
-- Pre-authorisations are switched off in it, as a bank may do: they are answered with `09`.
+- Pre-authorisations are switched off, as a bank may do: they are answered with `09`.
 
 Faults come from the scenario of the `Terminal` behind it: `garbage` is an answer whose check byte is always wrong.
 """
@@ -73,7 +73,7 @@ from protocols.terminals.stx_frames import (
 )
 
 REPEATS = 3
-"""How often the terminal sends an answer again that nobody acknowledged."""
+"""How often the terminal repeats an answer that is not acknowledged."""
 
 DISPLAY = {
     State.WAITING_CARD: "INSERIRE CARTA",
@@ -96,7 +96,7 @@ REASONS = {
     Cause.SETTLE_FIRST: (REFUSED, "CHIUSURA NECESSARIA"),
     Cause.JOURNAL_FULL: (REFUSED, "MEMORIA PIENA"),
 }
-"""Result code and text of a refusal that is the terminal's own."""
+"""Result code and text of a refusal by the terminal itself."""
 
 NO_SERVICE = '<ecrres><p k="RESPID">1</p><p k="RESPMSG">SERVIZIO SCONOSCIUTO</p></ecrres>'
 """What a terminal without applications answers."""
@@ -107,13 +107,12 @@ SPOILT = 0x55
 
 
 class Ecr17Device(TerminalDevice["_Ecr17Line"]):
-    """The device: one terminal, whose lines come and go.
+    """The device: one terminal, whose lines come and go; see `TerminalDevice`.
 
-    :param terminal: what it believes; its scenario steers the faults.
     :param lrc: the variant of the check byte that it understands.
     :param number: the terminal's number in its answers, 8 digits.
     :param closes: close the line when an answer is acknowledged, as some terminals do.
-    :param services: what its applications answer, XML in and out.
+    :param services: its applications: XML in and out.
     :param ack_wait: after so many seconds it repeats an answer that was not acknowledged.
     """
 
@@ -141,7 +140,7 @@ class Ecr17Device(TerminalDevice["_Ecr17Line"]):
         return _Ecr17Line(self)
 
     def remember(self, outcome: Outcome) -> None:
-        """Keep what `G` will tell."""
+        """Keep the outcome that `G` returns."""
         self._last = outcome
 
     @property
@@ -153,7 +152,7 @@ class Ecr17Device(TerminalDevice["_Ecr17Line"]):
         return self._last
 
     def final(self, outcome: Outcome | None) -> PaymentAnswer:
-        """How the device tells of ``outcome``."""
+        """The final answer for ``outcome``."""
         if outcome is None:
             return PaymentAnswer(REFUSED, text="NESSUNA OPERAZIONE", terminal=self.number)
         if not outcome.approved:
@@ -174,11 +173,11 @@ class Ecr17Device(TerminalDevice["_Ecr17Line"]):
         )
 
     def slip(self, outcome: Outcome) -> str:
-        """A receipt in letters that this wire can carry."""
-        told = "APPROVATA" if outcome.approved else "NON APPROVATA"
+        """A receipt in characters that this wire can carry."""
+        title = "APPROVATA" if outcome.approved else "NON APPROVATA"
         card = outcome.card.pan if outcome.card is not None else ""
         sums = f"EUR {outcome.amount // 100}.{outcome.amount % 100:02d}"
-        return "\n".join((told, card, sums, f"STAN {outcome.stan:06d}", f"{outcome.at:%d/%m/%Y %H:%M}"))
+        return "\n".join((title, card, sums, f"STAN {outcome.stan:06d}", f"{outcome.at:%d/%m/%Y %H:%M}"))
 
 
 class _Ecr17Line(TerminalLine):
@@ -213,7 +212,7 @@ class _Ecr17Line(TerminalLine):
     def _asked(self, payload: bytes) -> None:
         device = self._device
         if device.terminal.running is not None or self._sending:
-            return  # While something runs the terminal does not even acknowledge.
+            return  # While an operation runs the terminal does not even acknowledge.
         try:
             request = decode_request(payload)
         except Garbled as garbled:
@@ -321,11 +320,11 @@ class _Ecr17Line(TerminalLine):
         answers = [tell(outcome)]
         if moves_money and device.prints_on_register:
             answers += _tickets(device.slip(outcome), device.number)
-            # Back at rest the terminal prints by itself again.
+            # When it is idle again the terminal prints by itself.
             device.prints_on_register = False
         self._send(*answers, spoilt=ending.line is Then.GARBAGE)
 
-    # What the outcomes of other operations look like.
+    # Answers to other operations.
 
     def _card(self, outcome: Outcome) -> Message:
         self._device.card = outcome.card if outcome.approved else None

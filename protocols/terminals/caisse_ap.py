@@ -1,15 +1,16 @@
-"""Caisse-AP over IP (Concert V3), the network protocol of French bank terminals (terminals.md 9).
+"""Caisse-AP over IP (Concert V3), the network protocol of French bank terminals (docs/reference/caisse-ap.md).
 
 The till connects to port 8888 of the terminal, sends one request, gets one answer, and the line is closed. There is
-no checksum, no acknowledgement, no cancel (the cashier presses red) and no query. A message is a row of fields, each
-a tag of two letters, the length in three digits, and the value; the tag CZ comes first, the rest in any order::
+no checksum, no acknowledgement, no cancel (the cashier presses the red key) and no query. A message is a row of
+fields, each a tag of two letters, the length in three digits, and the value; the tag CZ comes first, the rest in any
+order::
 
     CZ 004 0300   CJ 012 012345678901   CA 002 01   CE 003 978   BA 001 0   CD 001 0   CB 004 1234
     version       protocol id           register    currency     answer     debit      cents
                                                                  at the end
 
-Nothing marks the end of a message. It has ended when the line is closed, or when its last field is whole, it has all
-that it must have, and for a moment nothing follows.
+Nothing marks the end of a message. It has ended when the line is closed, or when its last field is complete, it has
+all required fields, and nothing follows for a moment.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from protocols.terminals.lines import open_line, stop
 
 PORT = 8888
 VERSION = "0300"
-"""Of the protocol; 0301 and 0320 exist too (terminals.md 9)."""
+"""Of the protocol; 0301 and 0320 exist too (docs/reference/caisse-ap.md#messages)."""
 
 LONGEST = 8192
-"""More than every field at its longest; a message does not grow beyond it."""
+"""More than the longest message; a longer one is refused."""
 
 SECRET = frozenset({"AA", "AB", "CF"})
-"""Card number, expiry and private data: no log shows them."""
+"""Card number, expiry and private data: never logged."""
 
 Fields: TypeAlias = dict[str, str]
 """Tag to value, in the order on the wire."""
@@ -62,12 +63,12 @@ class Deframer:
     def __init__(self) -> None:
         self._buffer = b""
         self.fields: Fields = {}
-        """What has come whole so far."""
+        """The complete fields so far."""
 
     def feed(self, data: bytes) -> None:
         """Take what came.
 
-        :raises Garbled: what came is no field, a field comes twice, or the message does not begin with CZ.
+        :raises Garbled: for anything but fields, a field that comes twice, or a message that does not begin with CZ.
         """
         self._buffer += data
         while self._next():
@@ -77,14 +78,14 @@ class Deframer:
 
     @property
     def between_fields(self) -> bool:
-        """Whether the last field is whole."""
+        """Whether the last field is complete."""
         return not self._buffer
 
     def _next(self) -> bool:
         tag, length = self._buffer[:2], self._buffer[2:5]
-        # The errors show no more than the place: values may be a card's.
+        # Errors contain only tag and length: values may be card data.
         if not ((tag.isalpha() and tag.isupper()) or not tag):
-            raise Garbled("no field of Caisse-AP", tag + length)
+            raise Garbled("not a field of Caisse-AP", tag + length)
         if length and not length.isdigit():
             raise Garbled("a field without a length", tag + length)
         if not self.fields and not b"CZ".startswith(tag):
@@ -106,7 +107,7 @@ class Deframer:
 
 
 class Action(Enum):
-    """What the terminal shall do (CD)."""
+    """The operation (CD)."""
 
     DEBIT = "0"
     CREDIT = "1"
@@ -116,12 +117,12 @@ class Action(Enum):
 
 
 class Done(Enum):
-    """How it went (AE)."""
+    """Its result (AE)."""
 
     DONE = "10"
     NOT_DONE = "01"
     TAKEN = "11"
-    """Only taken: the outcome is not known yet."""
+    """Accepted; the outcome is not known yet."""
 
 
 class Detail(Enum):
@@ -159,7 +160,7 @@ class CaisseApRequest:
     at_once: bool = False
     """Answer before the customer has paid (BA 1); then the answer proves nothing."""
     application: str = ""
-    """Wished application (CC), ``00C`` for a cheque."""
+    """Requested application (CC), ``00C`` for a cheque."""
     reference: str = ""
     """The till's own (CH)."""
     partial: bool = False
@@ -201,14 +202,14 @@ class CaisseApRequest:
     def of(cls, fields: Fields) -> CaisseApRequest:
         """The request that ``fields`` make.
 
-        :raises Garbled: when a field that it must have is missing or makes no sense.
+        :raises Garbled: when a required field is missing or invalid.
         """
         action = fields.get("CD", "")
         if action not in {each.value for each in Action}:
             raise Garbled(f"an unknown action {action!r}")
         cents = "0" if Action(action) is Action.DUPLICATE else _needed(fields, "CB")
         if not (cents.isascii() and cents.isdigit() and len(cents) <= 12):
-            raise Garbled("an amount that is no number")
+            raise Garbled("an amount that is not a number")
         return cls(
             Action(action),
             int(cents),
@@ -225,16 +226,16 @@ class CaisseApRequest:
 
     @staticmethod
     def complete(fields: Fields) -> bool:
-        """Whether ``fields`` are all that a request must have."""
+        """Whether ``fields`` are all required ones of a request."""
         wanted = {"CZ", "CJ", "CA", "CE", "BA", "CD"}
         return wanted <= fields.keys() and (fields["CD"] == Action.DUPLICATE.value or "CB" in fields)
 
 
 @dataclass(frozen=True)
 class CaisseApAnswer:
-    """An answer: how it went, and the card. What the terminal left out is empty.
+    """An answer: the result, and the card. What the terminal left out is empty.
 
-    ``more`` holds the fields that this class has no name for.
+    ``more`` has the fields without a name in this class.
     """
 
     ask: CaisseApRequest
@@ -257,7 +258,7 @@ class CaisseApAnswer:
 
     @property
     def approved(self) -> bool:
-        """Whether it was done; a `TAKEN` one may be or not."""
+        """Whether it was done; unknown for `TAKEN`."""
         return self.done is Done.DONE
 
     def encode(self) -> bytes:
@@ -278,7 +279,7 @@ class CaisseApAnswer:
     def of(cls, fields: Fields) -> CaisseApAnswer:
         """The answer that ``fields`` make.
 
-        :raises Garbled: when a field that it must have is missing or makes no sense.
+        :raises Garbled: when a required field is missing or invalid.
         """
         done, detail = fields.get("AE", ""), fields.get("AF", "")
         if done not in {each.value for each in Done}:
@@ -295,7 +296,7 @@ class CaisseApAnswer:
 
     @staticmethod
     def complete(fields: Fields) -> bool:
-        """Whether ``fields`` are all that an answer must have."""
+        """Whether ``fields`` are all required ones of an answer."""
         return (
             CaisseApRequest.complete(fields)
             and "AE" in fields
@@ -331,7 +332,7 @@ def _needed(fields: Fields, tag: str) -> str:
 # -- the line -------------------------------------------------------------------------------------------------------
 
 Keep: TypeAlias = Callable[[CaisseApAnswer], object]
-"""Stores the answer before anybody hears of it; may return a Deferred."""
+"""Stores the answer before it is returned; may return a Deferred."""
 
 
 @dataclass(frozen=True)
@@ -340,8 +341,8 @@ class Settings:
 
     :param protocol_id: 12 digits; :param register: 2 digits; :param currency: ISO number.
     :param answer_wait: how long the terminal may take; the customer is part of it.
-    :param quiet: so long after its last field an answer counts as ended when the line stays open.
-    :param listen_first: so long nothing is sent; a terminal says nothing by itself, other services greet.
+    :param quiet: seconds after its last field when an answer on an open line counts as ended.
+    :param listen_first: seconds before the request is sent; a terminal is silent then, other services send a banner.
     """
 
     protocol_id: str = "000000000000"
@@ -358,7 +359,7 @@ DEFAULTS = Settings()
 
 
 class SpokeFirst(Garbled):
-    """Who listens there spoke before it was asked, so it is no terminal: nothing was sent."""
+    """The peer sent something before the request, so it is not a terminal: nothing was sent."""
 
 
 class CaisseApProtocol(Protocol):
@@ -381,17 +382,17 @@ class CaisseApProtocol(Protocol):
 
         :raises ValueError: an amount or a text does not fit; nothing was sent.
         :raises NotReached: the line was closed before; nothing was sent.
-        :raises SpokeFirst: something was said before; nothing was sent.
-        :raises Silent: no answer within ``wait`` seconds. Nobody can be asked what became of it.
+        :raises SpokeFirst: the peer sent something before; nothing was sent.
+        :raises Silent: no answer within ``wait`` seconds. The outcome cannot be queried.
         :raises LineLost: as `Silent`, because the line was closed.
-        :raises Garbled: as `Silent`, because what came is no answer, or none to this question.
+        :raises Garbled: as `Silent`, because what came is not an answer to this request.
         """
         assert self._asked is None
         message = question.encode()
         self._asked = question
         self._due = due = Deferred[CaisseApAnswer](self._abandon)
         if self._unasked:
-            self._fail(SpokeFirst("this is no Caisse-AP", self._unasked))
+            self._fail(SpokeFirst("this is not Caisse-AP", self._unasked))
             return due
         if self.gone:
             self._fail(NotReached("the line was closed before the request"))
@@ -403,7 +404,7 @@ class CaisseApProtocol(Protocol):
         return due
 
     def dataReceived(self, data: bytes) -> None:
-        """Take what came; when it may be all, wait for a moment whether more follows."""
+        """Take what came; when it may be complete, wait a moment for more."""
         if self._asked is None:
             self._unasked += data[:SHOWN]
             return
@@ -420,7 +421,7 @@ class CaisseApProtocol(Protocol):
             self._ended = self._clock.callLater(self._quiet, self._read)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """The end of the line is the end of the answer, when there is one."""
+        """The end of the line is the end of the answer, if there is one."""
         self.gone = True
         if self._due is None:
             return
@@ -445,7 +446,7 @@ class CaisseApProtocol(Protocol):
             self._fail(garbled)
             return
         if asked is None or not answer.belongs_to(asked):
-            self._fail(Garbled("the answer is to another question"))
+            self._fail(Garbled("the answer is to another request"))
             return
         due = self._end()
         if due is not None:
@@ -469,11 +470,11 @@ class CaisseApProtocol(Protocol):
 
 
 class CaisseApTerminal:
-    """A terminal as the service meets it: a line of its own for each request.
+    """One terminal, with a line of its own for each request.
 
-    `NotReached` means that certainly nothing happened. After any other `WireError` the outcome is unknown and cannot
-    be asked for: a person has to look at the slip (`reprint` prints it once more). A terminal that waits for a card
-    already ignores a second request without a word, so `Silent` may also mean busy (terminals.md 9).
+    After `NotReached` nothing happened. After any other `WireError` the outcome is unknown and cannot be queried: a
+    person has to look at the slip (`reprint` prints it once more). A terminal that waits for a card ignores a second
+    request, so `Silent` may also mean busy (docs/reference/caisse-ap.md#lost-answers).
     """
 
     def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime, settings: Settings = DEFAULTS) -> None:
@@ -498,7 +499,7 @@ class CaisseApTerminal:
     async def ping(self) -> None:
         """Open a line and close it.
 
-        :raises NotReached: nobody listens.
+        :raises NotReached: the terminal does not accept the connection.
         """
         line = await self._open()
         assert line.transport is not None

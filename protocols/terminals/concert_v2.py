@@ -1,9 +1,10 @@
-"""Concert V2, the serial protocol E/E+ of French bank terminals (terminals.md 10): 9600 8N1, RS-232 or USB.
+"""Concert V2, the serial protocol E/E+ of French bank terminals (docs/reference/concert-v2.md):
+9600 8N1, RS-232 or USB.
 
-Each message has a session of its own, opened by whoever has something to say. The till asks; when the customer is
-done, which may take minutes, the terminal opens the second session::
+Each message has a session of its own, opened by its sender. The till sends the request; when the customer is done,
+which may take minutes, the terminal opens the second session::
 
-    till      05                       ENQ: may I?
+    till      05                       ENQ: open a session
     terminal  06                       ACK (15 or 04: not now)
     till      02  34 characters  03 lrc
     terminal  06                       15: send it again
@@ -15,8 +16,8 @@ done, which may take minutes, the terminal opens the second session::
     till      06                       15: send it again
     terminal  04
 
-The check byte is the XOR of everything behind STX, ETX included. There is no query: an answer that was not
-acknowledged is told again by the terminal, and only as long as somebody listens.
+The check byte is the XOR of everything behind STX, ETX included. There is no query: the terminal
+repeats an answer that was not acknowledged, but only while the line is open.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ ENQ = 0x05
 BAUDRATE = 9600
 ASK_LENGTH, SHORT_LENGTH, FULL_LENGTH = 34, 25, 80
 MOST_CENTS = 99_999_999
-"""What eight digits hold."""
+"""The largest number of eight digits."""
 
 # -- frames ---------------------------------------------------------------------------------------------------------
 
@@ -54,7 +55,7 @@ def frame(payload: bytes) -> bytes:
 
 
 class Signal(Enum):
-    """A single byte that carries a session."""
+    """A single byte that controls a session."""
 
     ENQ = ENQ
     ACK = ACK
@@ -80,7 +81,7 @@ class Deframer(PieceDeframer[Signal]):
         return lrc(payload + bytes((ETX,)))
 
     def forget(self) -> bytes:
-        """Drop a frame that was begun and never ended."""
+        """Drop and return an incomplete frame."""
         return self._take(len(self._buffer))
 
     def _next(self) -> Piece | None:
@@ -115,7 +116,7 @@ class Mode(Enum):
 
 
 class Kind(Enum):
-    """What the terminal shall do."""
+    """The operation."""
 
     DEBIT = "0"
     CREDIT = "1"
@@ -127,9 +128,9 @@ class Kind(Enum):
 class ConcertRequest:
     """A request: 34 characters.
 
-    ``register`` is the till's number (2 digits), ``full`` asks for an answer with the card, ``currency`` is the ISO
-    number, ``private`` the till's own 10 characters. With ``at_once`` the terminal answers before the customer has
-    paid, which proves nothing; ``force`` makes it ask the bank.
+    ``register`` is the till's number (2 digits), ``full`` requests an answer with the card, ``currency`` is the ISO
+    number, ``private`` 10 characters of the till's own. With ``at_once`` the terminal answers before the customer has
+    paid, which proves nothing; ``force`` makes it contact the bank.
     """
 
     cents: int
@@ -162,7 +163,7 @@ class ConcertRequest:
         """
         text = payload.decode("latin-1")
         if len(text) != ASK_LENGTH or text[26:29] + text[30:33] != "A01B01":
-            raise Garbled("no request of Concert V2", payload)
+            raise Garbled("not a request of Concert V2", payload)
         return cls(
             _number(text[2:10]),
             _coded(Kind, text[12]),
@@ -177,7 +178,7 @@ class ConcertRequest:
 
 
 class Result(Enum):
-    """How it went."""
+    """The result of an operation."""
 
     DONE = "0"
     REFUSED = "7"
@@ -188,8 +189,8 @@ class Result(Enum):
 class ConcertAnswer:
     """An answer: 25 characters, or 80 with the report about the card.
 
-    ``result_code`` is the terminal's own; `result` is `None` when nobody knows it. ``report`` is the 55 characters
-    about the card as they came (`None` in a short answer), the card's number first.
+    ``result_code`` is the code as sent; `result` is `None` when it is unknown. ``report`` is the 55 characters about
+    the card as they came (`None` in a short answer), the card's number first.
     """
 
     cents: int
@@ -202,12 +203,12 @@ class ConcertAnswer:
 
     @property
     def result(self) -> Result | None:
-        """How it went, when the code is known."""
+        """The result, when the code is known."""
         return Result(self.result_code) if self.result_code in {each.value for each in Result} else None
 
     @property
     def approved(self) -> bool:
-        """Whether it was done."""
+        """Whether the operation was done."""
         return self.result is Result.DONE
 
     @property
@@ -233,9 +234,9 @@ class ConcertAnswer:
 
     @classmethod
     def decode(cls, payload: bytes) -> ConcertAnswer:
-        """The answer in ``payload``, as the till reads it; the errors show none of it.
+        """The answer in ``payload``, as the till reads it; errors contain none of it.
 
-        :raises Garbled: for a wrong length or an amount that is no number.
+        :raises Garbled: for a wrong length or an amount that is not a number.
         """
         text = payload.decode("latin-1")
         if len(text) not in (SHORT_LENGTH, FULL_LENGTH):
@@ -257,7 +258,7 @@ def _bytes(text: str) -> bytes:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise Garbled("an amount that is no number")
+        raise Garbled("an amount that is not a number")
     return int(text)
 
 
@@ -278,23 +279,23 @@ def _coded(kind: type[_E], text: str) -> _E:
 
 
 class NotReady(NotReached):
-    """The terminal says that it cannot listen now: busy. It took nothing."""
+    """The terminal answers that it is busy. It took nothing."""
 
 
 class Unanswered(NotReached):
-    """Nobody answered when the till called, so nothing was asked."""
+    """The call was not answered, so no request was sent."""
 
 
 class NotTaken(NotReached):
-    """The terminal could not read the request however often it was sent: it did nothing."""
+    """The terminal could not read any copy of the request: it did nothing."""
 
 
 class Interrupted(NotReached):
-    """The till took its call back before it asked anything."""
+    """The till ended its call before the request."""
 
 
 Keep: TypeAlias = Callable[[ConcertAnswer], object]
-"""Stores an answer before the terminal is told that we have it; may return a Deferred."""
+"""Stores an answer before it is acknowledged; may return a Deferred."""
 
 
 @dataclass(frozen=True)
@@ -302,11 +303,11 @@ class Settings:
     """What is known of one terminal; times in seconds.
 
     :param register: the till's number, 2 digits; :param currency: ISO number.
-    :param byte_wait: for an acknowledgement, and for a frame once its session is open (terminals.md 10).
-    :param repeats: how often the till calls again that hears nothing, or sends the very same frame again after a NAK.
-        A request that meets silence is never sent again: there is no way to ask whether it was taken.
+    :param byte_wait: for an acknowledgement, and for a frame once its session is open.
+    :param repeats: how often the till repeats a call that is not answered, or a frame after a NAK. A request that is
+        not acknowledged is never repeated: there is no way to find out whether it was taken.
     :param answer_wait: how long the whole operation may take; the customer is part of it.
-    :param full: ask for the report about the card.
+    :param full: request the report about the card.
     """
 
     register: str = "01"
@@ -323,11 +324,11 @@ DEFAULTS = Settings()
 
 
 class _Phase(Enum):
-    """Where the line stands."""
+    """The state of the line."""
 
     IDLE = auto()
     CALLING = auto()
-    """ENQ is sent: nothing is asked yet."""
+    """ENQ is sent, the request is not."""
     ASKING = auto()
     """The request is sent and not acknowledged."""
     WAITING = auto()
@@ -337,8 +338,8 @@ class _Phase(Enum):
 class ConcertProtocol(Protocol):
     """The till's end of a line: one request at a time, and the terminal's own sessions whenever they come.
 
-    :param late: told every answer that belongs to no request of this line (terminals.md 3, rule 18); may return a
-        Deferred. The answer is acknowledged when that is done.
+    :param late: called with every answer to no request of this line (docs/reference/terminals.md#rule-18); may return
+        a Deferred. The answer is acknowledged when that is done.
     """
 
     log = Logger()
@@ -368,12 +369,12 @@ class ConcertProtocol(Protocol):
 
         The answer is acknowledged once ``keep`` is done with it.
 
-        :param wait: seconds for everything, beginning now.
+        :param wait: seconds for the whole exchange from now on.
         :raises ValueError: the amount does not fit; nothing was sent.
-        :raises NotReached: certainly nothing was taken: `NotReady`, `Unanswered`, `NotTaken`, `Interrupted`.
+        :raises NotReached: nothing was taken: `NotReady`, `Unanswered`, `NotTaken`, `Interrupted`.
         :raises Silent: no answer in time; the outcome is unknown.
         :raises LineLost: as `Silent`, because the line was closed.
-        :raises Garbled: as `Silent`, because the answer says nothing readable.
+        :raises Garbled: as `Silent`, because the answer cannot be read.
         """
         assert self._due is None and self._pinged is None
         question.encode()
@@ -384,7 +385,7 @@ class ConcertProtocol(Protocol):
         return due
 
     def ping(self) -> Deferred[None]:
-        """Call the terminal and hang up when it listens.
+        """Call the terminal and hang up when it answers.
 
         :raises NotReached: it does not, see `ask`.
         """
@@ -395,11 +396,11 @@ class ConcertProtocol(Protocol):
         return due
 
     def interrupt(self) -> bool:
-        """Take the call back; false when it is too late for that because the request is on its way."""
+        """End the call; false when it is too late because the request is sent."""
         if self._phase is not _Phase.CALLING:
             return False
         self._say(Signal.EOT)
-        self._fail(Interrupted("the call was taken back"))
+        self._fail(Interrupted("the call was ended"))
         return True
 
     def leave(self) -> None:
@@ -424,7 +425,7 @@ class ConcertProtocol(Protocol):
         self._wait_for(self._unanswered)
 
     def _unanswered(self) -> None:
-        """Nobody reacted to the call in time."""
+        """The call was not answered in time."""
         if self._left:
             self._left -= 1
             self._call()
@@ -434,9 +435,9 @@ class ConcertProtocol(Protocol):
         self._fail(Unanswered(f"no answer to the call{heard}"))
 
     def _called(self, signal: Signal) -> None:
-        """The terminal reacts to the call."""
+        """Handle the answer to the call."""
         if signal is not Signal.ACK:
-            self._fail(NotReady("the terminal cannot listen now"))
+            self._fail(NotReady("the terminal is busy"))
         elif self._asked is None:
             self._say(Signal.EOT)
             self._phase = _Phase.IDLE
@@ -455,13 +456,13 @@ class ConcertProtocol(Protocol):
         self._wait_for(self._unacknowledged)
 
     def _unacknowledged(self) -> None:
-        """No acknowledgement: the terminal may have taken the request, so only its answer can tell."""
+        """Wait for the answer: the terminal may have taken the request without acknowledging it."""
         self.log.warn("the request was not acknowledged")
         self._say(Signal.EOT)
         self._phase = _Phase.WAITING
 
     def _asking(self, signal: Signal) -> None:
-        """The terminal reacts to the request."""
+        """Handle the acknowledgement of the request."""
         if signal is Signal.ACK:
             self._say(Signal.EOT)
             self._phase = _Phase.WAITING
@@ -472,21 +473,21 @@ class ConcertProtocol(Protocol):
         elif signal is Signal.NAK:
             self._say(Signal.EOT)
             self._fail(NotTaken("the terminal could not read the request"))
-        # An EOT here has no meaning that anybody wrote down; the acknowledgement is still awaited.
+        # An EOT has no documented meaning here; the acknowledgement is still awaited.
 
     # The terminal's session.
 
     def _hear(self) -> None:
-        """The terminal has something to say."""
+        """The terminal opens a session."""
         if self._phase is _Phase.ASKING:
-            # It would not begin a session of its own without having read the request.
+            # It opens a session only after it has read the request.
             self._phase = _Phase.WAITING
         self._hearing, self._left_to_hear = True, self._settings.repeats
         self._say(Signal.ACK)
         self._wait_for(self._unheard)
 
     def _unheard(self) -> None:
-        """The frame did not come, or not whole."""
+        """The frame did not come, or is incomplete."""
         if self._deframer.forget() and self._left_to_hear:
             self._again()
         else:
@@ -498,7 +499,7 @@ class ConcertProtocol(Protocol):
         self._wait_for(self._unheard)
 
     def _heard(self) -> None:
-        """The terminal's session is over: go on where it came in between, or tell the answer that it brought."""
+        """End the terminal's session: deliver its answer, or resume a call that it interrupted."""
         self._hearing = False
         stop(self._timer)
         if self._answer is not None:
@@ -508,7 +509,7 @@ class ConcertProtocol(Protocol):
 
     def _message(self, payload: bytes) -> None:
         if self._keeping:
-            return  # Told again; it is acknowledged once, when it is stored.
+            return  # A repeat of the answer, which is acknowledged once it is stored.
         try:
             answer = ConcertAnswer.decode(payload)
         except Garbled as garbled:
@@ -530,7 +531,7 @@ class ConcertProtocol(Protocol):
             self._hand_on(answer)
 
     def _hand_on(self, answer: ConcertAnswer) -> None:
-        """Have a late answer kept by whoever knows its question, then acknowledge it."""
+        """Have a late answer kept, then acknowledge it."""
 
         def not_kept(reason: Failure) -> None:
             self.log.failure("a late answer was not kept", reason)
@@ -538,7 +539,7 @@ class ConcertProtocol(Protocol):
         maybeDeferred(self._late, answer).addCallbacks(lambda _: self._acknowledge(), not_kept)
 
     def _store(self, answer: ConcertAnswer) -> None:
-        """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
+        """Have the answer kept, then acknowledge it; until then the terminal repeats it."""
         due = self._due
         stop(self._deadline)
         stop(self._timer)
@@ -560,12 +561,12 @@ class ConcertProtocol(Protocol):
         maybeDeferred(self._keep or ignore, answer).addCallbacks(kept, not_kept)
 
     def _acknowledge(self) -> None:
-        """Say that the frame is here, and wait for the end of the session; it ends by itself when nothing comes."""
+        """Acknowledge the frame and wait for the end of the session; silence ends it too."""
         self._hearing = True
         self._say(Signal.ACK)
         self._wait_for(self._heard)
 
-    # What comes in.
+    # Receiving.
 
     def dataReceived(self, data: bytes) -> None:
         """Take what came and act on every piece of it."""
@@ -583,7 +584,7 @@ class ConcertProtocol(Protocol):
                     self._noise = (self._noise + piece.data)[:64]
 
     def _damaged(self) -> None:
-        """Ask for the frame again, as often as a frame may be repeated."""
+        """Request the frame again, as often as a frame may be repeated."""
         if self._keeping or self._phase is _Phase.CALLING:
             return
         if not self._hearing:
@@ -605,7 +606,7 @@ class ConcertProtocol(Protocol):
             self._asking(signal)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Let whoever waits know, unless the answer is here already."""
+        """Fail the request that waits, unless its answer is here."""
         self.gone = True
         stop(self._timer)
         if self._answer is not None and self._due is not None:
@@ -670,12 +671,12 @@ class ConcertProtocol(Protocol):
 
 
 class ConcertTerminal:
-    """A terminal as the service meets it: a line of its own for each operation.
+    """One terminal, with a line of its own for each operation.
 
-    `NotReached` (and what derives from it here) means that certainly nothing happened. After any other `WireError`
-    the outcome is unknown and cannot be asked for: a person has to look at the slip.
+    After `NotReached` and its subclasses nothing happened. After any other `WireError` the outcome is unknown and
+    cannot be queried: a person has to look at the slip.
 
-    :param endpoint: where the terminal is: a serial port, or anything else that carries bytes.
+    :param endpoint: where the terminal is: a serial port, or any other stream of bytes.
     """
 
     def __init__(
@@ -701,7 +702,7 @@ class ConcertTerminal:
         return await self._run(Kind.CANCEL, cents, private, keep)
 
     async def ping(self) -> None:
-        """Find out whether the terminal listens.
+        """Check that the terminal answers.
 
         :raises NotReached: it does not.
         """
@@ -712,7 +713,7 @@ class ConcertTerminal:
             line.leave()
 
     def interrupt(self) -> bool:
-        """Wish that the running operation stops; only possible before the request is on its way."""
+        """Stop the running operation; only possible before the request is sent."""
         return self._line is not None and self._line.interrupt()
 
     async def _run(self, kind: Kind, cents: int, private: str, keep: Keep | None) -> ConcertAnswer:
@@ -733,7 +734,7 @@ class ConcertTerminal:
             line.leave()
 
     async def _open(self) -> ConcertProtocol:
-        """A line, once the one before it is closed: a serial port is opened once at a time."""
+        """A line, once the one before it is closed: a serial port can be opened once."""
         before, self._line = self._line, None
         if before is not None:
             before.leave()

@@ -1,4 +1,4 @@
-"""What an ECR17 terminal answers: fields of fixed width, positions from 1 (terminals.md 8)."""
+"""The answers of an ECR17 terminal: fields of fixed width, positions from 1 (docs/reference/ecr17.md#answers)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from protocols.errors import Garbled
 from protocols.terminals.ecr17.fields import ANY_TERMINAL, amount, header, number, opened, to_bytes
 
 APPROVED, REFUSED, NO_CARD, UNKNOWN_COMMAND = "00", "01", "05", "09"
-"""Result codes of final answers (terminals.md 2.2 and 8)."""
+"""Result codes of final answers."""
 
 
 class TerminalState(Enum):
-    """What the terminal says of itself (position 31 of `StatusAnswer`)."""
+    """The state of the terminal (position 31 of `StatusAnswer`)."""
 
     NOT_CONFIGURED = "0"
     NO_DOWNLOAD = "1"
@@ -268,7 +268,7 @@ Ecr17Answer: TypeAlias = Message | ServiceAnswer | Acknowledged
 
 
 def mask(pan: str) -> str:
-    """``pan`` without leading zeros, all but the first 6 and the last 4 digits masked (terminals.md 3, rule 19)."""
+    """``pan`` without leading zeros, all but the first 6 and the last 4 digits masked."""
     digits = pan.strip().lstrip("0")
     return digits if len(digits) <= 10 else f"{digits[:6]}{'*' * (len(digits) - 10)}{digits[-4:]}"
 
@@ -276,7 +276,7 @@ def mask(pan: str) -> str:
 def decode_answer(payload: bytes) -> Message:
     """The answer in ``payload``, as the till reads it.
 
-    What a short answer leaves out is empty. The errors carry no bytes of it: a card number could be among them.
+    What a short answer leaves out is empty. The errors contain no bytes of it: a card number could be among them.
 
     :raises Garbled: for an unknown letter, or without a result.
     """
@@ -332,7 +332,7 @@ def _final(text: str, terminal: str, result: str, with_conversion: bool) -> Paym
 
 
 def _conversion(text: str) -> Conversion | None:
-    """What follows position 72; unreadable numbers there do not make an approval doubtful."""
+    """The fields from position 72 on; unreadable numbers there do not make an approval doubtful."""
     if not (text[74:82].isdecimal() and text[94:106].isdecimal()):
         return None
     cents, converted = int(text[74:82]), int(text[94:106])

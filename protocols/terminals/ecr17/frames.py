@@ -1,4 +1,4 @@
-"""Frames of ECR17, found in a stream cut anywhere (terminals.md 8)."""
+"""Frames of ECR17, found in a stream cut anywhere (docs/reference/ecr17.md#frames)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from protocols.terminals.stx_frames import ACK, EOT, ETX, NAK, STX, Damaged, Noi
 SOH = 0x01
 
 LONGEST_FRAME = 1200
-"""Longer than the largest message (176, or 1024 of XML); more without an end is no frame."""
+"""Longer than the largest message (176, or 1024 of XML); more without an end is not a frame."""
 
 LONGEST_PROGRESS = 80
 LONGEST_NOISE = 256
-"""How many bytes that belong to no frame are read over before the line counts as garbled."""
+"""Bytes outside frames that are skipped before the line counts as garbled."""
 
 
 class Lrc(Enum):
-    """Which bytes the check byte covers besides the payload: STX, ETX. A property of the terminal (terminals.md 8).
+    """Which bytes the check byte covers besides the payload: STX, ETX. A property of the terminal.
 
-    The names are those that the trade uses; that ``noext`` counts the ETX is its own humour.
+    The names are those of the field, although ``noext`` does count the ETX.
     """
 
     STD = False, False
@@ -57,7 +57,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True)
 class DisplayText:
-    """What the terminal shows at the moment, without the spaces around it."""
+    """What the terminal shows now, without the spaces around it."""
 
     text: str
 
@@ -106,5 +106,5 @@ class Deframer(PieceDeframer[Acknowledgement | DisplayText]):
         if len(self._buffer) < 3:
             return None
         byte, _, check = self._take(3)
-        # The variant is a guess until the terminal has answered, so each of the four counts.
+        # The variant is a guess until the terminal has answered, so each of the four is accepted.
         return Acknowledgement(byte == ACK, any(check == lrc.of(bytes((byte,))) for lrc in Lrc))

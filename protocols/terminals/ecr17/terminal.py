@@ -1,4 +1,4 @@
-"""An ECR17 terminal as the service meets it: operations, readiness, recovery (terminals.md 3 and 8)."""
+"""An ECR17 terminal as the service uses it: operations, readiness, recovery (docs/reference/ecr17.md#recovery)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from protocols.terminals.lines import expect, ignore, open_line
 
 
 class Ecr17Terminal:
-    """A terminal as the service meets it: a line of its own for each operation.
+    """One terminal, with a line of its own for each operation.
 
-    Every operation raises `NotReached` when certainly nothing happened (the line cannot be opened, the terminal does
-    not answer the status request that goes before money, or it refused the frame: `NotTaken`). `Silent`, `LineLost`
-    and `Garbled` after that leave the outcome unknown: ask `recover`.
+    Every operation raises `NotReached` when nothing happened: the line cannot be opened, the terminal does not answer
+    the status request before a payment, or it refused the frame (`NotTaken`). After `Silent`, `LineLost` and
+    `Garbled` the outcome is unknown: see `recover`.
 
     :param endpoint: where the terminal is, TCP or serial.
     """
@@ -66,9 +66,9 @@ class Ecr17Terminal:
         self._line: Ecr17Protocol | None = None
 
     async def status(self) -> StatusAnswer:
-        """Ask for the terminal's state, finding out its check byte when that is not known.
+        """Query the terminal's state, and find the variant of its check byte when it is unknown.
 
-        :raises WireError: it does not answer; `Silent` may mean that something runs on it.
+        :raises WireError: it does not answer; after `Silent` an operation may be running.
         """
         if self.lrc is None:
             return await self._learn_variant()
@@ -89,13 +89,13 @@ class Ecr17Terminal:
     ) -> PaymentAnswer:
         """Take ``cents`` from a card.
 
-        :param card_present: go on with the card of `verify_card`.
+        :param card_present: use the card of `verify_card`.
         """
         request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, **self._numbers)
         return expect(await self.run(request, keep), PaymentAnswer)
 
     async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
-        """Give the whole money of the operation ``stan`` back."""
+        """Reverse the whole operation ``stan``."""
         return expect(await self.run(Reversal(stan, **self._numbers), keep), PaymentAnswer)
 
     async def verify_card(self) -> CardAnswer | PaymentAnswer:
@@ -112,13 +112,13 @@ class Ecr17Terminal:
         return expect(await self.run(Report(ReportKind.CLOSE, False, **self._numbers), keep), CloseAnswer)
 
     async def print_on_register(self, on: bool) -> None:
-        """Say who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
+        """Choose who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
         await self.run(PrintOnRegister(on, terminal=self.settings.terminal))
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
 
-        Taken before a payment and kept with its intent it is the snapshot that `recover` compares with.
+        Taken before a payment and stored with it, this is the snapshot that `recover` compares with.
         """
         answer = await self.run(LastResult(False, **self._numbers))
         if isinstance(answer, PreauthorisationAnswer):
@@ -128,14 +128,14 @@ class Ecr17Terminal:
     async def recover(
         self, before: PaymentAnswer | PreauthorisationAnswer | None, wait: float
     ) -> PaymentAnswer | PreauthorisationAnswer | None:
-        """Find out what became of an operation whose answer was lost (terminals.md 3, rule 3).
+        """Find the lost answer of an operation (docs/reference/terminals.md#rule-3).
 
-        Asks for the state until the terminal is free again, at most ``wait`` seconds long, then for the last result.
+        Queries the state until the terminal is free again, at most for ``wait`` seconds, then the last result.
 
-        :param before: what `last` told before the operation.
-        :return: the answer that was lost; `None` when the last result is still the one from before, so that the
-            operation never came about.
-        :raises WireError: nothing was found out; the outcome stays unknown.
+        :param before: what `last` returned before the operation.
+        :return: the lost answer; `None` when the last result is still the one from before, so that the operation
+            never happened.
+        :raises WireError: the outcome stays unknown.
         """
         end = self._clock.seconds() + wait
         while True:
@@ -146,7 +146,7 @@ class Ecr17Terminal:
             except WireError as error:
                 if self._clock.seconds() + self.settings.ready_every >= end:
                     raise
-                self.log.info("the terminal cannot be asked yet: {error}", error=str(error))
+                self.log.info("the terminal does not answer queries yet: {error}", error=str(error))
             await deferLater(self._clock, self.settings.ready_every)
         return None if found == before else found
 
@@ -164,7 +164,7 @@ class Ecr17Terminal:
         try:
             if request.money:
                 await self._be_ready(line)
-                # Some terminals close after each answer: a payment on its way to a line that ends would be unknown.
+                # Some terminals close after each answer: a payment sent to a closing line would be unknown.
                 await deferLater(self._clock, self.settings.pause)
                 if line.gone:
                     line = await self._open(self.lrc or Lrc.STD)
@@ -173,13 +173,13 @@ class Ecr17Terminal:
             line.leave(self.settings.receipt_wait)
 
     async def _be_ready(self, line: Ecr17Protocol) -> None:
-        """Know before money is at stake that somebody listens."""
+        """Make sure before a payment that the terminal answers."""
         try:
             status = await self._state(line)
         except NotReached:
             raise
         except WireError as error:
-            raise NotTaken(f"asked for its state: {error}") from error
+            raise NotTaken(f"the status request failed: {error}") from error
         if status.state is not TerminalState.OPERATIVE:
             raise NotOperative(status.state)
 
@@ -190,7 +190,7 @@ class Ecr17Terminal:
         )
 
     async def _learn_variant(self) -> StatusAnswer:
-        """Ask for the state with each variant of the check byte, until one is understood (terminals.md 8)."""
+        """Query the state with each variant of the check byte, until one is understood."""
         for lrc in Lrc:
             line = await self._open(lrc)
             try:
@@ -202,10 +202,10 @@ class Ecr17Terminal:
                 line.leave(0)
             self.lrc = lrc
             return answer
-        raise NotTaken("asked for its state it understands no variant of the check byte")
+        raise NotTaken("the status request was understood with no variant of the check byte")
 
     async def _open(self, lrc: Lrc) -> Ecr17Protocol:
-        """A line, once the one before it is closed: a terminal takes one at a time, a serial port too."""
+        """A line, once the one before it is closed: a terminal and a serial port take one at a time."""
         before, self._line = self._line, None
         if before is not None:
             before.leave(0)

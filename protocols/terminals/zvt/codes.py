@@ -1,10 +1,10 @@
-"""What the codes of ZVT mean: results, intermediate states, states of the terminal (terminals.md 7.4, 7.7)."""
+"""What the codes of ZVT mean: results, intermediate states, states of the terminal (docs/reference/zvt.md#codes)."""
 
 from __future__ import annotations
 
 OK = 0x00
 LAST_BANK_CODE = 0x63
-"""1 to 99 are codes of the bank, as a number: 33 hex is the bank's 51."""
+"""1 to 99 are codes of the bank: 33 hex is the bank's 51."""
 
 UNREADABLE_CARD, ABORTED, CHIP_ERROR = 0x64, 0x6C, 0x72
 NOT_REGISTERED, WRONG_CURRENCY, NOT_POSSIBLE, KEY_MISSING = 0x6B, 0x6F, 0x83, 0x85
@@ -13,7 +13,7 @@ JOURNAL_FULL, ALREADY_REVERSED, NOTHING_TO_REVERSE = 0xB2, 0xB4, 0xB5
 OVER_LIMIT, PRINTER, CARD_INSERTED, RECONCILIATION_DUE, SYSTEM = 0xC3, 0xCC, 0xDC, 0xF0, 0xFF
 
 UNKNOWN_COMMAND, NO_GOODS, SMALLER_GOODS = 0x83, 0x66, 0x9D
-"""Second bytes of ``84 xx``: what the far end says of a message instead of `80 00`."""
+"""Second bytes of ``84 xx``: how the peer answers a message instead of `80 00`."""
 
 RESULTS: dict[int, str] = {
     0x00: "done",
@@ -36,7 +36,7 @@ RESULTS: dict[int, str] = {
     0x78: "the card has expired",
     0x79: "the card is not valid yet",
     0x7A: "unknown card",
-    **dict.fromkeys((0x7B, 0x7C, 0x7D, 0x7E), "fallback to the stripe"),
+    **dict.fromkeys((0x7B, 0x7C, 0x7D, 0x7E), "fallback to the magnetic stripe"),
     0x83: "the function is not possible",
     0x85: "a key is missing",
     **dict.fromkeys((0x89, 0xED), "the PIN pad is out of order"),
@@ -44,7 +44,7 @@ RESULTS: dict[int, str] = {
     0x9B: "dialling failed",
     0x9C: "wait",
     0xA0: "the receiver is not ready",
-    0xA1: "the far end does not answer",
+    0xA1: "the peer does not answer",
     0xA3: "no connection",
     0xA5: "not allowed",
     0xB1: "the memory is full",
@@ -77,7 +77,7 @@ RESULTS: dict[int, str] = {
     0xFE: "register error",
     0xFF: "system error",
 }
-"""Results that have words; the others are told by their number."""
+"""Results with a text; the others are shown by their number."""
 
 INTERMEDIATE: dict[int, str] = {
     0x00: "waiting for the amount",
@@ -122,18 +122,18 @@ _REMOVE_CARD = 0x40
 """Added to a state: the card is to be taken out as well."""
 
 WORDS_INSIDE = 0xFF
-"""The state is told by texts in the message itself."""
+"""The state is in the texts of the message itself."""
 
 
 def result_text(code: int) -> str:
-    """What a result says, in a few words."""
+    """A result in a few words."""
     if 0 < code <= LAST_BANK_CODE:
         return f"the bank answered {code:02d}"
     return RESULTS.get(code, f"result {code:02X}")
 
 
 def intermediate_text(code: int) -> str:
-    """What an intermediate state says, in a few words."""
+    """An intermediate state in a few words."""
     if code in INTERMEDIATE:
         return INTERMEDIATE[code]
     plain = code - _REMOVE_CARD
