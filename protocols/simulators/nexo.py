@@ -1,11 +1,11 @@
-"""A simulated nexo terminal: the device's end of the wire, with its habits (terminals.md 11).
+"""A simulated nexo terminal: the device's end of the wire (docs/reference/nexo.md#simulator).
 
 - A message is a POST to ``/nexo``; the answer to an operation comes when the operation is over.
-- While one operation runs, another one is answered with `Busy`; a question about the running one with `InProgress`.
-- An operation goes on when the connection breaks, and is found by its ServiceID later, over a restart too.
-- A ServiceID that was used already is refused: the same operation is not done twice.
-- A message that it cannot read, or whose seal does not fit, is answered with the event `Reject`.
-- Where it is told to, it posts each step of an operation to the till, once; one that does not get through is lost.
+- While one operation runs, another one is answered with `Busy`; a query about the running one with `InProgress`.
+- An operation goes on when the connection breaks, and is found by its ServiceID later, also after a restart.
+- A used ServiceID is refused: the same operation is not done twice.
+- A message that it cannot read, or whose seal does not match, is answered with the event `Reject`.
+- If set so, it posts each step of an operation to the till, once; one that is not delivered is lost.
 
 The answer to `Abort` is empty. Codes of the scenario: the bank's, or the name of a `Condition`.
 """
@@ -91,7 +91,7 @@ CONDITIONS = {
     Cause.NOT_FOUND: Condition.NOT_FOUND,
     Cause.REVERSED: Condition.NOT_ALLOWED,
 }
-"""What it answers for a cause; for others that it is not available."""
+"""Its answer for a cause; for others that it is not available."""
 
 BRANDS = {"MASTERCARD": "mc", "VISA": "visa"}
 ENTRIES = {"CONTACTLESS": "Contactless", "CHIP": "ICC"}
@@ -102,7 +102,7 @@ STEPS = {
     State.AUTHORISING: Step.PIN_ENTERED,
     State.PRINTING: Step.PRINT_RECEIPT,
 }
-"""What it tells the till of each state; of the card, how it was read."""
+"""The step that it posts for a state; for the card it depends on how it was read."""
 
 ENTERED = {"CONTACTLESS": Step.CARD_PRESENTED, "CHIP": Step.CARD_INSERTED}
 
@@ -114,8 +114,8 @@ LONGEST = 1_000_000
 class NexoDevice(Resource):
     """The device as a resource for ``/nexo``.
 
-    :param seal: the shared key; without one it takes messages as they are, and sealed ones not at all.
-    :param post: sends one notice to the till; without it there are none.
+    :param seal: the shared key; without one it takes messages as they are, and no sealed ones.
+    :param post: sends one notice to the till; without it there are no notices.
     """
 
     isLeaf = True
@@ -137,7 +137,7 @@ class NexoDevice(Resource):
         self._aborted = ""
 
     def site(self) -> NexoSite:
-        """What listens for connections to the device."""
+        """The HTTP server of the device."""
         return NexoSite(self)
 
     def render_POST(self, request: HttpRequest) -> int:
@@ -171,7 +171,7 @@ class NexoDevice(Resource):
     def _sealed(self, message: bytes) -> bytes:
         return message if self._seal is None else self._seal.seal(message)
 
-    # Questions.
+    # Queries.
 
     def _probed(self, reply: _Reply, answer: Callable[[], None]) -> None:
         self.terminal.query(lambda fate: reply.play(fate.line, answer))
@@ -243,7 +243,7 @@ class NexoDevice(Resource):
         raise AssertionError("every other request is answered before")
 
     def _shows(self, header: Header) -> Callable[[State], None]:
-        """What tells the till of each step of an operation."""
+        """What posts each step of an operation to the till."""
         post = self._post
         began = datetime.fromtimestamp(self.clock.seconds(), UTC)
         entered = False
@@ -325,7 +325,7 @@ class NexoDevice(Resource):
             return _failed(Condition.ABORTED)
         if cause is Cause.BANK:
             if outcome.code in {each.value for each in Condition}:
-                # A rule of the scenario may name the wire's own condition.
+                # A rule of the scenario may name a condition of the wire.
                 return _failed(outcome.code)
             reason = f"refusalReason={outcome.code}%20refused&message=REFUSED"
             return Response(Result.FAILURE, Condition.REFUSAL, reason)
@@ -344,7 +344,7 @@ class NexoDevice(Resource):
 
 
 class NexoSite(Site):
-    """The device's HTTP server; a caller whom the scenario turns away gets no connection."""
+    """The device's HTTP server; a caller that the scenario turns away gets no connection."""
 
     def __init__(self, device: NexoDevice) -> None:
         root = Resource()
@@ -379,7 +379,7 @@ def over_tls(site: NexoSite, pem: str) -> IProtocolFactory:
 
 
 def posts_to(url: str, reactor: Any) -> Callable[[bytes], object]:
-    """What posts notices to ``url``; whether they arrive nobody asks."""
+    """What posts notices to ``url``; failures are ignored."""
     agent = Agent(reactor, connectTimeout=5.0)
     headers = Headers({"Content-Type": ["application/json"]})
 
@@ -391,7 +391,7 @@ def posts_to(url: str, reactor: Any) -> Callable[[bytes], object]:
 
 
 class _Reply:
-    """The answer to one message, as long as somebody waits for it."""
+    """The answer to one message, while its client waits."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -410,7 +410,7 @@ class _Reply:
         self._request.finish()
 
     def play(self, line: Then, answer: Callable[[], None]) -> None:
-        """Do to the line what the scenario wants; ``answer`` answers."""
+        """Do to the line what the scenario wants, or call ``answer``."""
         match line:
             case Then.SILENT:
                 return

@@ -35,12 +35,12 @@ LONGEST_ID = 10
 
 
 def new_service_id() -> str:
-    """An identifier that no other message of these days has: ten hexadecimal digits at random."""
+    """A unique identifier: ten random hexadecimal digits."""
     return secrets.token_hex(LONGEST_ID // 2)
 
 
 class Category(StrEnum):
-    """What a message is about."""
+    """The kind of a message."""
 
     PAYMENT = "Payment"
     REVERSAL = "Reversal"
@@ -54,7 +54,7 @@ class Category(StrEnum):
 
 
 class Result(StrEnum):
-    """How it went."""
+    """The result of a request."""
 
     SUCCESS = "Success"
     PARTIAL = "Partial"
@@ -85,7 +85,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True)
 class Header:
-    """Who speaks with whom about what; ``category`` stays text, so that unknown ones can be told."""
+    """Sender, recipient and kind of a message; ``category`` is text, so that unknown ones can be shown."""
 
     category: str
     service_id: str
@@ -127,7 +127,7 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Reference:
-    """The message that another one is about."""
+    """The message that another one refers to."""
 
     category: str
     service_id: str
@@ -148,8 +148,8 @@ class Reference:
 class Payment:
     """Take or give back an amount, in hundredths.
 
-    ``sale`` names it in the till. ``refund`` gives money to whoever shows a card. ``card`` is the transaction of a
-    card acquisition: that card pays without being asked for again.
+    ``sale`` names it in the till. ``refund`` gives money back on the card that is shown. ``card`` is the transaction
+    of a card acquisition: that card pays and is not read again.
     """
 
     sale: Transaction
@@ -217,7 +217,7 @@ class Reversal:
 
 @dataclass(frozen=True)
 class Status:
-    """Ask what became of a message; ``reprint`` wants the receipts with the answer."""
+    """Query the outcome of a message; ``reprint`` requests the receipts with the answer."""
 
     about: Reference
     reprint: bool = True
@@ -234,7 +234,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Abort:
-    """Wish that an operation stops; its own answer says whether it did."""
+    """Ask an operation to stop; its own answer shows whether it did."""
 
     about: Reference
     category: ClassVar[Category] = Category.ABORT
@@ -249,7 +249,7 @@ class Abort:
 
 @dataclass(frozen=True)
 class ReadCard:
-    """Ask for a card and keep it for a payment; ``loyalty`` only wants the shop's own card."""
+    """Ask for a card and keep it for a payment; ``loyalty`` requests the shop's own card."""
 
     sale: Transaction
     loyalty: bool = False
@@ -268,7 +268,7 @@ class ReadCard:
 
 @dataclass(frozen=True)
 class ReleaseCard:
-    """Let go of the card that was read: no payment follows."""
+    """Release the card that was read: no payment follows."""
 
     category: ClassVar[Category] = Category.ENABLE
 
@@ -278,13 +278,13 @@ class ReleaseCard:
     @classmethod
     def _of(cls, body: Tree) -> ReleaseCard:
         if text(body, "TransactionAction") != "AbortTransaction":
-            raise Garbled("a service that is not known")
+            raise Garbled("an unknown service")
         return cls()
 
 
 @dataclass(frozen=True)
 class Diagnose:
-    """Ask whether the terminal works, and with ``host`` whether it reaches its bank."""
+    """Query whether the terminal works, and with ``host`` whether it reaches its bank."""
 
     host: bool = False
     category: ClassVar[Category] = Category.DIAGNOSIS
@@ -339,13 +339,13 @@ def encode_request(header: Header, request: Request) -> bytes:
 def decode_request(message: bytes) -> tuple[Header, Request]:
     """Header and request in ``message``, as the terminal reads them.
 
-    :raises Garbled: for anything else than a request of a known category.
+    :raises Garbled: for anything but a request of a known category.
     """
     content = branch(read(message), "SaleToPOIRequest")
     header = Header._of(branch(content, "MessageHeader"))
     kind = _REQUESTS.get(header.category)
     if kind is None or not header.service_id:
-        raise Garbled(f"no request: {header.category!r}")
+        raise Garbled(f"not a request: {header.category!r}")
     return header, kind._of(branch(content, f"{header.category}Request"))
 
 
@@ -354,7 +354,7 @@ def decode_request(message: bytes) -> tuple[Header, Request]:
 
 @dataclass(frozen=True)
 class Response:
-    """How it went, and why not: ``condition`` stays text, so that unknown ones can be told."""
+    """The result, and the reason of a failure: ``condition`` is text, so that unknown ones can be shown."""
 
     result: Result
     condition: str = ""
@@ -383,7 +383,7 @@ class Response:
 
 
 def _from_base64(additional: str) -> dict[str, str]:
-    """The members of a JSON object in base64, one level of objects inside included; empty when it is none."""
+    """The members of a JSON object in base64, with one level of inner objects; empty when it is not one."""
     try:
         tree = read(base64.b64decode(additional, validate=True))
     except (binascii.Error, ValueError, Garbled):
@@ -422,10 +422,10 @@ def _line(written: str) -> str:
 
 @dataclass(frozen=True)
 class PaymentAnswer:
-    """The final word on a payment or a reversal.
+    """The final answer to a payment or a reversal.
 
-    ``approved_amount`` is what was approved, in hundredths; `None` when the terminal did not say. ``transaction`` is
-    the terminal's own name for it: what a reversal names.
+    ``approved_amount`` is what was approved, in hundredths; `None` when it is missing. ``transaction`` is the
+    terminal's own name for it: what a reversal names.
     """
 
     response: Response
@@ -443,7 +443,7 @@ class PaymentAnswer:
 
     @property
     def approved(self) -> bool:
-        """Whether money moved; with `Result.PARTIAL` less than asked."""
+        """Whether money moved; with `Result.PARTIAL` less than requested."""
         return self.response.result is not Result.FAILURE
 
     @property
@@ -508,12 +508,12 @@ class PaymentAnswer:
 
 @dataclass(frozen=True)
 class StatusAnswer:
-    """What became of a message: its own answer once more, when there is one."""
+    """The outcome of a message: its own answer once more, if there is one."""
 
     response: Response
     repeated: PaymentAnswer | None = None
     repeats: Header | None = None
-    """The header of the answer that is told again."""
+    """The header of the repeated answer."""
     category: ClassVar[Category] = Category.STATUS
 
     def _body(self) -> Tree:
@@ -539,7 +539,7 @@ class StatusAnswer:
 
 @dataclass(frozen=True)
 class CardAnswer:
-    """The card that was read; ``transaction`` is what a payment with it refers to."""
+    """The card that was read; a payment with it refers to ``transaction``."""
 
     response: Response
     transaction: Transaction | None = None
@@ -608,7 +608,7 @@ class TotalsAnswer:
             for each in branches(group, "PaymentTotals"):
                 amount = minor(each, "TransactionAmount")
                 if amount is None:
-                    raise Garbled("a sum that is no amount")
+                    raise Garbled("a sum that is not an amount")
                 count = integer(each, "TransactionCount")
                 totals.append(Total(text(each, "TransactionType"), count, amount, text(group, "PaymentCurrency")))
         return cls(Response._of(body), tuple(totals), category)
@@ -616,7 +616,7 @@ class TotalsAnswer:
 
 @dataclass(frozen=True)
 class PlainAnswer:
-    """An answer that only says how it went."""
+    """An answer with a result only."""
 
     response: Response
     category: Category
@@ -637,12 +637,12 @@ def encode_answer(header: Header, answer: NexoAnswer) -> bytes:
 def decode_answer(message: bytes) -> tuple[Header, NexoAnswer]:
     """Header and answer in ``message``, as the till reads them.
 
-    :raises Garbled: for anything else than an answer that says how it went; a `Notice` is told by its words.
+    :raises Garbled: for anything but an answer with a result; the text of a `Notice` is in the error.
     """
     document = read(message)
     if "SaleToPOIRequest" in document:
         notice = Notice.of(branch(document, "SaleToPOIRequest"))
-        raise Garbled(f"instead of an answer the terminal says {notice.event}: {notice.details}")
+        raise Garbled(f"instead of an answer the terminal sent {notice.event}: {notice.details}")
     content = branch(document, "SaleToPOIResponse")
     header = Header._of(branch(content, "MessageHeader"))
     body = branch(content, f"{header.category}Response")

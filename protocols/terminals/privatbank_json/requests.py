@@ -1,7 +1,7 @@
 """The primary methods: each occupies the terminal until its answer, and its class has the method's name.
 
-Terminals.md 4.4. Amounts are kopecks, merchant ``"0"`` means the only one, or all of them in a report. A field that
-is `None` is left out of the message.
+See docs/reference/privatbank-json.md#methods. Amounts are kopecks; merchant ``"0"`` is the only one, or all of them
+in a report. A field that is `None` is left out of the message.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Primary(Members):
 
 @dataclass(frozen=True)
 class Financial(Primary):
-    """A method that moves money or closes the batch: never sent twice on its own (terminals.md 3, rule 4)."""
+    """A method that moves money or closes the batch: never repeated on its own."""
 
     moves_money = True
 
@@ -119,7 +119,7 @@ class ReadCardDiscount(Primary):
 
 @dataclass(frozen=True)
 class ReadCardBank(Primary):
-    """Read a bank card; what is told of it depends on the firmware."""
+    """Read a bank card; its data depend on the firmware."""
 
 
 @dataclass(frozen=True)
@@ -219,9 +219,9 @@ class PrintBatchJournal(Primary):
 
 @dataclass(frozen=True)
 class GetReceiptInfo(Primary):
-    """Ask what became of an operation of the open batch, the last one when the number is blank or 0.
+    """Query an operation of the open batch, the last one when the number is blank or 0.
 
-    ``responseCode`` of the answer belongs to that operation, ``error`` to this question.
+    ``responseCode`` of the answer belongs to that operation, ``error`` to this query.
     """
 
     invoice_number: str = ""
@@ -229,7 +229,7 @@ class GetReceiptInfo(Primary):
 
 @dataclass(frozen=True)
 class Prompted(Primary):
-    """A method that shows lines on the terminal; they stand beside ``params``."""
+    """A method that shows lines on the terminal; they are beside ``params``."""
 
     prompt: tuple[PromptLine, ...] = field(default=(), metadata={"apart": True}, kw_only=True)
 

@@ -32,11 +32,11 @@ from protocols.terminals.privatbank_json.requests import (
 class PrivatbankTerminal:
     """One terminal, reached through ``endpoint``.
 
-    Every method raises `protocols.errors` alone: `NotReached` when the request did not leave, so that nothing
+    Every method raises `protocols.errors` alone: `NotReached` when the request was not sent, so that nothing
     happened; after anything else an operation that moves money is in doubt, see `recovery.judge`.
 
     :param endpoint: opens the line, TCP port 2000 or a serial port with 115200 8N1.
-    :param late: called with replies that answer no question, such as that of an operation given up before.
+    :param late: called with replies without a request, such as that to an earlier operation.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class PrivatbankTerminal:
         return await (await self._reach()).correct(kopecks, discount)
 
     async def interrupt(self) -> Reply:
-        """Wish that the running operation stops; it ends by its own reply, which may be an approval."""
+        """Ask the running operation to stop; it ends by its own reply, which may be an approval."""
         return await (await self._reach()).interrupt()
 
     async def ping(self) -> Reply:
-        """Whether the terminal is free and ready; a busy one says so."""
+        """Query whether the terminal is free and ready; the answer may be that it is busy."""
         return await self.run(PingDevice(), self.pace.handshake)
 
     async def service(self, name: str) -> Reply:
@@ -87,11 +87,11 @@ class PrivatbankTerminal:
         return await (await self._reach()).service(name)
 
     async def last(self, invoice_number: str = "") -> Reply:
-        """What became of an operation of the open batch, the last one without a number."""
+        """Query an operation of the open batch, the last one without a number."""
         return await self.run(GetReceiptInfo(invoice_number))
 
     async def close(self) -> None:
-        """Let go of the terminal."""
+        """Close the line."""
         if self._line is not None:
             await self._line.close()
             self._line = None

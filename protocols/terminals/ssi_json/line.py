@@ -1,4 +1,4 @@
-"""The register's end of one connection to an SSI terminal (terminals.md 5.1)."""
+"""The register's end of one connection to an SSI terminal (docs/reference/ssi-json.md#frame)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LateReply = Callable[[Reply], object]
 class SsiLine(Protocol):
     """One connection: one request at a time, and its reply.
 
-    After a reply that did not come the line is closed, so that it cannot answer the next request.
+    When a reply does not come the line is closed, so that a late one cannot answer the next request.
 
     :param clock: for the deadline.
-    :param late: called with each reply that answers nothing.
+    :param late: called with each reply without a request.
     """
 
     log = Logger()
@@ -78,11 +78,11 @@ class SsiLine(Protocol):
             for payload in self._deframer.feed(data):
                 self._read(Reply.decode(payload))
         except Garbled as garbled:
-            self.log.warn("the line is given up: {reason}", reason=garbled)
+            self.log.warn("the line is closed: {reason}", reason=garbled)
             self._abort(garbled)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Fail what is due; the terminal may have taken the request all the same."""
+        """Fail what is due; the terminal may still have taken the request."""
         self._end(LineLost(reason.getErrorMessage()))
         lost, self._lost = self._lost, Deferred()
         lost.callback(None)
@@ -93,12 +93,12 @@ class SsiLine(Protocol):
             due, self._due = self._due, None
             due.callback(reply)
             return
-        self.log.info("nobody waits for {reply!r}", reply=reply)
+        self.log.info("a late reply: {reply!r}", reply=reply)
         notify(self._late, reply)
 
     def _give_up(self) -> None:
         self._due = None
-        self._abort(LineLost("the line was given up"))
+        self._abort(LineLost("the line was closed"))
 
     def _abort(self, error: WireError) -> None:
         self._end(error)
@@ -113,5 +113,5 @@ class SsiLine(Protocol):
 
 
 def _answers(reply: Reply, asked: Request) -> bool:
-    """Whether a reply is that of the request; a terminal that could not read a request does not know its method."""
+    """Whether a reply is that of the request; the reply to an unreadable request names no method."""
     return reply.method.lower() == asked.method.lower() or (not reply.method and bool(reply.code))
