@@ -37,15 +37,19 @@ from protocols.terminals.ssi_json.messages import (
 )
 from protocols.terminals.ssi_json.requests import (
     METHODS,
+    CashBack,
     GetLastResult,
     GetStatus,
+    GetTerminalInfo,
     PingDevice,
     Purchase,
     Refund,
     Void,
+    XReport,
+    ZReport,
     read_method,
 )
-from protocols.terminals.ssi_json.terminal import Finding, SsiTerminal, judge
+from protocols.terminals.ssi_json.terminal import Finding, SsiTerminal, StatusListener, judge
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_matrix import shows
 from tests.vectors.ssi_json import MALFORMED, RECEIVED, SENT
@@ -397,6 +401,27 @@ class Scripted(Protocol):
         self.transport.write(frame((replies.pop(0) if len(replies) > 1 else replies[0]).encode()))
 
 
+class Desk(SsiTerminal):
+    """A till with one method for a purchase, in one step or two."""
+
+    two_steps = True
+
+    async def pay(
+        self,
+        kopecks: int,
+        merchant: str,
+        uid: str,
+        patience: float | None = None,
+        progress: StatusListener | None = None,
+    ) -> Reply:
+        """Take ``kopecks`` from a card."""
+        purchase = Purchase(kopecks, merchant_id=merchant, transaction_uid=uid or None)
+        if not self.two_steps:
+            return await self.run(purchase, patience=patience, progress=progress)
+        read = await self.begin(purchase, patience, progress)
+        return await self.finish(purchase, patience=patience, progress=progress) if read.waits else read
+
+
 class _WithTerminal(SynchronousTestCase):
     """A register and a simulated terminal, on one clock."""
 
@@ -407,7 +432,7 @@ class _WithTerminal(SynchronousTestCase):
         self.late: list[Reply] = []
         self.shown: list[str] = []
         self.wire = MemoryEndpoint(self.clock, lambda: self.device.buildProtocol(None))
-        self.desk = SsiTerminal(self.wire, self.clock, late=self.late.append)
+        self.desk = Desk(self.wire, self.clock, late=self.late.append)
 
     def rule(self, on: str, then: str, **more: object) -> None:
         """Add what shall go wrong next."""
@@ -554,7 +579,7 @@ class OperationTests(_WithTerminal):
         """A terminal at work refuses another operation, and its own is not disturbed."""
         self.device.terminal.duration = 10
         paying = self.begun(self.desk.pay(100, "M1", UID), 2)
-        self.assertEqual(self.run_(self.desk.void("1", OTHER)).code, "E06")
+        self.assertEqual(self.run_(self.desk.run(Void("1", OTHER))).code, "E06")
         self.assertTrue(self.successResultOf(self.wire.wait(paying)).approved)
 
     def test_interrupt(self) -> None:
@@ -573,41 +598,49 @@ class OperationTests(_WithTerminal):
         """A payment is cancelled once by its number; a number that is none cancels nothing."""
         number = self.run_(self.desk.pay(300, "M1", UID)).result.invoice_num
         for wrong in ("", "0", "x", "9" * 20):
-            self.assertEqual(self.run_(self.desk.void(wrong, OTHER)).code, "E20")
-        reply = self.run_(self.desk.void(number, OTHER))
+            self.assertEqual(self.run_(self.desk.run(Void(wrong, OTHER))).code, "E20")
+        reply = self.run_(self.desk.run(Void(number, OTHER)))
         self.assertEqual((reply.approved, reply.result.original_trn_name), (True, "Void"))
-        again = self.run_(self.desk.void(number, "third"))
+        again = self.run_(self.desk.run(Void(number, "third")))
         self.assertEqual((again.stage, again.result.error_details), (Stage.DECLINED, "E21"))
 
     def test_refund(self) -> None:
         """A refund goes by the RRN of the payment."""
         rrn = self.run_(self.desk.pay(300, "M1", UID)).result.rrn
-        reply = self.run_(self.desk.refund(100, rrn, "M1", OTHER))
+        reply = self.run_(self.desk.run(Refund(100, merchant_id="M1", rrn=rrn, transaction_uid=OTHER)))
         self.assertEqual((reply.approved, reply.result.original_trn_name), (True, "Refund"))
-        self.assertFalse(self.run_(self.desk.refund(100, "000000000001", "M1", "third")).approved)
-        self.assertEqual(self.run_(self.desk.refund(100, "", "M1", "fourth")).code, "E04")
+        self.assertFalse(
+            self.run_(
+                self.desk.run(Refund(100, merchant_id="M1", rrn="000000000001", transaction_uid="third"))
+            ).approved
+        )
+        self.assertEqual(
+            self.run_(self.desk.run(Refund(100, merchant_id="M1", rrn="", transaction_uid="fourth"))).code, "E04"
+        )
 
     def test_cashback(self) -> None:
         """Goods and cash are taken as one sum."""
-        told = self.run_(self.desk.cashback(100, 5000, "M1", UID)).result
+        told = self.run_(self.desk.run(CashBack(100, 5000, merchant_id="M1", transaction_uid=UID))).result
         self.assertEqual((told.trans_amount, told.cash_amount), (5100, 5000))
 
     def test_reports(self) -> None:
         """Totals leave the batch open, the general report closes it, and each has its slip."""
         number = self.run_(self.desk.pay(300, "M1", UID)).result.invoice_num
-        self.assertIn("3.00", self.run_(self.desk.totals("M1")).result.receipt)
-        self.assertEqual(self.run_(self.desk.settle("M1")).code, "")
+        self.assertIn("3.00", self.run_(self.desk.report(XReport("M1"))).result.receipt)
+        self.assertEqual(self.run_(self.desk.report(ZReport("M1"))).code, "")
         self.assertIn("3.00", self.run_(self.desk.report_slip()).result.receipt)
-        self.assertEqual(self.run_(self.desk.void(number, OTHER)).result.error_details, "E20")
+        self.assertEqual(self.run_(self.desk.run(Void(number, OTHER))).result.error_details, "E20")
         self.rule("settlement", "refuse", code="no_link")
-        self.assertEqual(self.run_(self.desk.settle("M1")).code, "E10")
-        self.assertEqual(self.run_(self.desk.totals("M7")).code, "E07")
+        self.assertEqual(self.run_(self.desk.report(ZReport("M1"))).code, "E10")
+        self.assertEqual(self.run_(self.desk.report(XReport("M7"))).code, "E07")
 
     def test_questions(self) -> None:
         """Merchants, model, the line to the bank and the status are told."""
         self.assertEqual(self.run_(self.desk.ping()).code, "")
         self.assertEqual(self.run_(self.desk.merchants()).merchants, [Merchant("M1", "DM000001", "МАГАЗИН")])
-        self.assertEqual(self.run_(self.desk.info()).params["terminalSerialNumber"], "DM000001")
+        self.assertEqual(
+            self.run_(self.desk.ask(GetTerminalInfo().request())).params["terminalSerialNumber"], "DM000001"
+        )
         self.assertEqual(self.run_(self.desk.echo("M1")).code, "")
         self.assertEqual(self.run_(self.desk.echo("M9")).code, "E07")
         self.assertEqual(self.run_(self.desk.status()), "S00")

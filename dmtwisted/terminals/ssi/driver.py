@@ -36,7 +36,17 @@ from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVI
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
 from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply, Stage
-from protocols.terminals.ssi_json.requests import GetLastReport, GetStatus, Purchase
+from protocols.terminals.ssi_json.requests import (
+    CashBack,
+    GetLastReport,
+    GetStatus,
+    Operation,
+    Purchase,
+    Refund,
+    Void,
+    XReport,
+    ZReport,
+)
 from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
 
 ERRORS: dict[str, Res] = {
@@ -150,18 +160,19 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _asked(self, order: Order) -> Reply:
-        terminal, merchant, wait = self.terminal, self._merchant(order), self.wait_s
         if order.task == Task.PAYMENT:
             return await self._pay(order)
+        merchant, uid = self._merchant(order), order.uid or None
         if order.task == Task.REFUND:
-            return await terminal.refund(order.sum, order.rrn, merchant, order.uid, wait, self._moved)
-        if order.task == Task.CANCEL:
-            return await terminal.void(order.cancelid, order.uid, wait, self._moved)
-        if order.task == Task.CASH_ISSUE:
-            return await terminal.cashback(order.sum, order.cash, merchant, order.uid, wait, self._moved)
-        if order.task == Task.SETTLEMENT:
-            return await terminal.settle(merchant, wait, self._moved)
-        return await terminal.totals(merchant, wait, self._moved)
+            asked: Operation = Refund(order.sum, merchant_id=merchant, rrn=order.rrn, transaction_uid=uid)
+        elif order.task == Task.CANCEL:
+            asked = Void(order.cancelid, uid)
+        elif order.task == Task.CASH_ISSUE:
+            asked = CashBack(order.sum, order.cash, merchant_id=merchant, transaction_uid=uid)
+        else:
+            report = ZReport(merchant) if order.task == Task.SETTLEMENT else XReport(merchant)
+            return await self.terminal.report(report, self.wait_s, self._moved)
+        return await self.terminal.run(asked, patience=self.wait_s, progress=self._moved)
 
     async def _pay(self, order: Order) -> Reply:
         """A purchase; where the terminal has two steps, the second one follows at once."""

@@ -33,7 +33,6 @@ from protocols.terminals.ssi_json.messages import (
     Stage,
 )
 from protocols.terminals.ssi_json.requests import (
-    CashBack,
     Echo,
     GetLastReceipt,
     GetLastReport,
@@ -42,13 +41,10 @@ from protocols.terminals.ssi_json.requests import (
     GetMerchantListDetailed,
     GetResultByUid,
     GetStatus,
-    GetTerminalInfo,
     Interrupt,
     Operation,
     PingDevice,
     Purchase,
-    Refund,
-    Void,
     XReport,
     ZReport,
 )
@@ -120,7 +116,6 @@ class SsiTerminal:
 
     :param endpoint: opens a line, TCP port 3000 or a serial port with 9600 8N1.
     :param late: called with replies without a request.
-    :param two_steps: whether `pay` reads the card in a step of its own.
     :param keeps_line: whether one line serves all requests instead of one line for each.
     """
 
@@ -132,36 +127,13 @@ class SsiTerminal:
         clock: IReactorTime,
         pace: Pace = PACE,
         late: LateReply = ignore,
-        *,
-        two_steps: bool = True,
         keeps_line: bool = False,
     ) -> None:
-        self.pace, self.two_steps, self.keeps_line = pace, two_steps, keeps_line
+        self.pace, self.keeps_line = pace, keeps_line
         self._endpoint, self._clock, self._late = endpoint, clock, late
         self._turn = DeferredLock()
         self._line: SsiLine | None = None
         self._free_at = 0.0
-
-    # Operations that move money.
-
-    async def pay(
-        self,
-        kopecks: int,
-        merchant: str,
-        uid: str,
-        patience: float | None = None,
-        progress: StatusListener | None = None,
-    ) -> Reply:
-        """Take ``kopecks`` from a card."""
-        purchase = Purchase(kopecks, merchant_id=merchant, transaction_uid=uid or None)
-        if not self.two_steps:
-            return await self.run(purchase, patience=patience, progress=progress)
-        began = self._clock.seconds()
-        read = await self.begin(purchase, patience, progress)
-        if not read.waits:
-            return read
-        left = (patience or self.pace.operation) - (self._clock.seconds() - began)
-        return await self.finish(purchase, patience=max(left, self.pace.reply), progress=progress)
 
     async def begin(
         self, purchase: Purchase, patience: float | None = None, progress: StatusListener | None = None
@@ -186,50 +158,6 @@ class SsiTerminal:
         if discounted is not None:
             purchase = replace(purchase, discounted_amount=discounted)
         return await self.run(purchase, "2", patience, progress)
-
-    async def refund(
-        self,
-        kopecks: int,
-        rrn: str,
-        merchant: str,
-        uid: str,
-        patience: float | None = None,
-        progress: StatusListener | None = None,
-    ) -> Reply:
-        """Give ``kopecks`` back of the purchase with ``rrn``."""
-        refund = Refund(kopecks, merchant_id=merchant, rrn=rrn, transaction_uid=uid or None)
-        return await self.run(refund, patience=patience, progress=progress)
-
-    async def void(
-        self, invoice: str, uid: str, patience: float | None = None, progress: StatusListener | None = None
-    ) -> Reply:
-        """Cancel an operation of the open batch."""
-        return await self.run(Void(invoice, uid or None), patience=patience, progress=progress)
-
-    async def cashback(
-        self,
-        kopecks: int,
-        cash: int,
-        merchant: str,
-        uid: str,
-        patience: float | None = None,
-        progress: StatusListener | None = None,
-    ) -> Reply:
-        """Take ``kopecks`` for goods and ``cash`` to be handed out."""
-        wanted = CashBack(kopecks, cash, merchant_id=merchant, transaction_uid=uid or None)
-        return await self.run(wanted, patience=patience, progress=progress)
-
-    async def settle(
-        self, merchant: str, patience: float | None = None, progress: StatusListener | None = None
-    ) -> Reply:
-        """Close the batch; never while an operation is in doubt (docs/reference/terminals.md#rule-14)."""
-        return await self._report(ZReport(merchant), patience, progress)
-
-    async def totals(
-        self, merchant: str, patience: float | None = None, progress: StatusListener | None = None
-    ) -> Reply:
-        """Print the totals and leave the batch open."""
-        return await self._report(XReport(merchant), patience, progress)
 
     async def run(
         self,
@@ -264,7 +192,12 @@ class SsiTerminal:
             # Without it the result could not be distinguished from an older one, so the operation does not begin.
             raise NotReached(f"the last result is not available ({error})") from error
 
-    async def _report(self, asked: Operation, patience: float | None, progress: StatusListener | None) -> Reply:
+    async def report(
+        self, asked: XReport | ZReport, patience: float | None = None, progress: StatusListener | None = None
+    ) -> Reply:
+        """Print the totals, or close the batch; never while an operation is in doubt
+        (docs/reference/terminals.md#rule-14).
+        """
         wait = patience or self.pace.operation
         deadline = self._clock.seconds() + wait
         taken = await self.ask(asked.request())
@@ -288,10 +221,6 @@ class SsiTerminal:
     async def ping(self) -> Reply:
         """Check that the terminal answers."""
         return await self.ask(PingDevice().request(), self.pace.ping)
-
-    async def info(self) -> Reply:
-        """Model and serial number, in ``params``."""
-        return await self.ask(GetTerminalInfo().request())
 
     async def merchants(self) -> Reply:
         """The merchants, in ``merchants``."""

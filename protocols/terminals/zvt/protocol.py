@@ -120,7 +120,6 @@ class ZvtAnswer:
 class _Exchange:
     """One operation on its way."""
 
-    due: Deferred[ZvtAnswer]
     store: Store | None = None
     progress: StateListener | None = None
     refusable: bool = False
@@ -132,6 +131,7 @@ class _Exchange:
     statuses: list[m.StatusInformation] = field(default_factory=list)
     not_stored: list[m.StatusInformation] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
+    due: Deferred[ZvtAnswer] = field(default_factory=Deferred)
     slips: SlipCollector = field(default_factory=SlipCollector)
     t4: float = 180.0
 
@@ -169,11 +169,11 @@ class ZvtProtocol(Protocol):
             # Whole slips where the terminal can, single lines elsewhere.
             blocks = Tlv.of(m.COMMANDS, Tlv(0x0A, bytes.fromhex("06d3")))
             fields = Fields.of(tlv=(blocks,))
-        return self._ask(m.Registration(settings.password, settings.config, settings.currency, fields))
+        return self._ask(m.Registration(settings.password, settings.config, settings.currency, fields), _Exchange())
 
     def status(self) -> Deferred[ZvtAnswer]:
         """Query the terminal's status; it is ``answer.completion.report``."""
-        return self._ask(m.StatusEnquiry())
+        return self._ask(m.StatusEnquiry(), _Exchange())
 
     def pay(
         self,
@@ -192,7 +192,7 @@ class ZvtProtocol(Protocol):
         """
         kind = m.CARD_JUST_READ if card_read else None
         command = m.Authorisation.of(amount, self.settings.currency, kind, *_known(receipt_known))
-        return self._ask(command, store, progress, refusable=True)
+        return self._ask(command, _Exchange(store, progress, refusable=True))
 
     def refund(
         self,
@@ -204,7 +204,7 @@ class ZvtProtocol(Protocol):
     ) -> Deferred[ZvtAnswer]:
         """Give ``amount`` minor units back on the card that is shown; ZVT has no reference to the payment."""
         command = m.Refund.of(self.settings.password, amount, self.settings.currency, *_known(receipt_known))
-        return self._ask(command, store, progress, refusable=True)
+        return self._ask(command, _Exchange(store, progress, refusable=True))
 
     def reverse(
         self,
@@ -221,38 +221,38 @@ class ZvtProtocol(Protocol):
         """
         currency = self.settings.currency if amount is not None else m.UNKNOWN_CURRENCY
         command = m.Reversal.of(self.settings.password, receipt, amount, currency, *_known(receipt_known))
-        return self._ask(command, store, progress)
+        return self._ask(command, _Exchange(store, progress))
 
     def settle(self, store: Store, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Close the batch; ``answer.status.totals`` has counts and sums."""
-        return self._ask(m.EndOfDay(self.settings.password), store, progress)
+        return self._ask(m.EndOfDay(self.settings.password), _Exchange(store, progress))
 
     def totals(self, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Ask for the totals of the open batch; they come as a slip, and as fields from some terminals."""
-        return self._ask(m.SendTotals(self.settings.password), None, progress)
+        return self._ask(m.SendTotals(self.settings.password), _Exchange(progress=progress))
 
     def last_result(self) -> Deferred[ZvtAnswer]:
         """Query the last status information without printing (docs/reference/zvt.md#recovery).
 
         It belongs to our operation only when receipt number, sum and time match.
         """
-        return self._ask(m.RepeatReceipt.of(self.settings.password, m.SEND_AGAIN | m.DO_NOT_PRINT))
+        return self._ask(m.RepeatReceipt.of(self.settings.password, m.SEND_AGAIN | m.DO_NOT_PRINT), _Exchange())
 
     def reprint(self) -> Deferred[ZvtAnswer]:
         """Get the last slip again; no money moves."""
-        return self._ask(m.RepeatReceipt.of(self.settings.password))
+        return self._ask(m.RepeatReceipt.of(self.settings.password), _Exchange())
 
     def read_card(self, timeout: int = 30, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Wait ``timeout`` seconds, 1 to 99, for a card; ``answer.status`` has its data."""
-        return self._ask(m.ReadCard(timeout), None, progress, ends_with_status=True, abortable=True)
+        return self._ask(m.ReadCard(timeout), _Exchange(progress=progress, ends_with_status=True, abortable=True))
 
     def diagnose(self, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Let the terminal try its connection to the bank."""
-        return self._ask(m.Diagnosis(), None, progress)
+        return self._ask(m.Diagnosis(), _Exchange(progress=progress))
 
     def log_off(self) -> Deferred[ZvtAnswer]:
         """Leave: the terminal goes back to working by itself."""
-        return self._ask(m.LogOff(), ends_with_acknowledgement=True)
+        return self._ask(m.LogOff(), _Exchange(ends_with_acknowledgement=True))
 
     def interrupt(self) -> bool:
         """Send an abort for the running operation; false when it cannot be aborted.
@@ -294,36 +294,16 @@ class ZvtProtocol(Protocol):
         """Fail the operation that waits."""
         self._end_line(LineLost(reason.getErrorMessage()))
 
-    def _ask(
-        self,
-        command: m.Message,
-        store: Store | None = None,
-        progress: StateListener | None = None,
-        *,
-        refusable: bool = False,
-        ends_with_status: bool = False,
-        ends_with_acknowledgement: bool = False,
-        abortable: bool = False,
-    ) -> Deferred[ZvtAnswer]:
+    def _ask(self, command: m.Message, exchange: _Exchange) -> Deferred[ZvtAnswer]:
         assert self._exchange is None, "one operation at a time"
         if self._link is None:
             return fail(LineLost("the line is closed"))
-        due: Deferred[ZvtAnswer] = Deferred(self._abandon)
-        self._exchange = _Exchange(
-            due,
-            store,
-            progress,
-            refusable,
-            ends_with_status,
-            ends_with_acknowledgement,
-            abortable,
-            slips=SlipCollector(self.settings.charset),
-            t4=self.settings.t4,
-        )
+        self._exchange = exchange
+        exchange.due = due = Deferred[ZvtAnswer](self._abandon)
+        exchange.slips, exchange.t4 = SlipCollector(self.settings.charset), self.settings.t4
         self._set_limit(self.settings.t3)
         self._send(command)
-        patience = self.settings.patience
-        return due.addTimeout(patience, self._clock, silent)
+        return due.addTimeout(self.settings.patience, self._clock, silent)
 
     def _abandon(self, _: Deferred[ZvtAnswer]) -> None:
         # A late answer must not be taken for the answer to the next command, so the line is closed.
