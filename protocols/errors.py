@@ -1,4 +1,4 @@
-"""What can go wrong on a line, told as data: the floors above turn it into results."""
+"""The errors of a line, as data: drivers turn them into results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from protocols.hiding import shown
 
 
 class WireError(Exception):
-    """An exchange with a device did not come to its end."""
+    """An exchange with a device failed."""
 
 
 class NotReached(WireError):
@@ -18,7 +18,7 @@ class NotReached(WireError):
 
 
 class Garbled(WireError):
-    """The far end sent something that is no frame of this protocol."""
+    """The peer sent something that is not a frame of this protocol."""
 
     def __init__(self, what: str, data: bytes = b"") -> None:
         super().__init__(f"{what}: {shown(data)}" if data else what)
@@ -26,7 +26,7 @@ class Garbled(WireError):
 
 
 class Silent(WireError):
-    """The far end was asked and said nothing for ``seconds``."""
+    """The peer did not answer a request for ``seconds``."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"no answer in {seconds:g} s")

@@ -1,7 +1,7 @@
-"""Bytes of a wire for people: in hex, without card numbers (terminals.md 3, rule 19).
+"""Bytes of a wire for logs: in hex, without card numbers (docs/reference/terminals.md#rule-19).
 
-Card numbers travel as digits in ASCII or as two digits in a byte. Of the first every long run is hidden, whatever it
-is; of the second, which looks like many other things, every number with the check digit of a card.
+Card numbers travel as digits in ASCII or as two digits in a byte. Every long run of ASCII digits
+is hidden; of packed digits, which look like many other things, every number with a correct check digit.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
 
 def shown(data: bytes, most: int = MOST) -> str:
     """The beginning of ``data`` in hex; of card numbers the first six and last four digits, the rest as ``*``."""
-    # Hidden first and cut afterwards, or a cut would make a whole number of a card's out of a longer one. What lies
-    # further away than a card number is long changes nothing, and to look for numbers in all of it takes long.
+    # Hidden first and cut afterwards, because a cut could leave a visible part of a longer number. Bytes further away
+    # than the length of a card number change nothing, and a search through all of them would be slow.
     near = data[: most + _FURTHER]
     return _PACKED.sub(_hide_packed, _ASCII.sub(_hide, near))[:most].hex(" ").replace("aa", "**")
 

@@ -1,4 +1,4 @@
-"""Which member of a JSON text an error of msgspec is about, so that people are told the place and not a riddle."""
+"""Which member of a JSON text an error of msgspec is about, for readable error texts."""
 
 from __future__ import annotations
 

@@ -21,19 +21,24 @@ from protocols.simulators.in_process import InProcessAddress, InProcessEndpoint
 from protocols.simulators.terminal import Terminal
 from protocols.terminals.caisse_ap import (
     Action,
-    Answer,
-    Ask,
+    CaisseApAnswer,
     CaisseApProtocol,
+    CaisseApRequest,
     CaisseApTerminal,
     Deframer,
     Detail,
     Done,
     Settings,
-    decode_fields,
     encode_fields,
 )
 from tests.terminal_matrix import shows
-from tests.vectors.caisse_ap import APPROVED, DEBIT, MESSAGES, NOBODY_CAME
+from tests.vectors.caisse_ap import (
+    APPROVED,
+    DEBIT,
+    MESSAGES,
+    NOBODY_CAME,
+    decode_fields,
+)
 
 T = TypeVar("T")
 
@@ -47,7 +52,11 @@ class VectorTests(SynchronousTestCase):
         """Every captured message is read as its meaning and written to the same bytes."""
         for vector in MESSAGES:
             fields = decode_fields(vector.data)
-            read = Ask.of(fields) if isinstance(vector.message, Ask) else Answer.of(fields)
+            read = (
+                CaisseApRequest.of(fields)
+                if isinstance(vector.message, CaisseApRequest)
+                else CaisseApAnswer.of(fields)
+            )
             self.assertEqual(read, vector.message, vector.id)
             self.assertEqual(vector.message.encode(), vector.data, vector.id)
 
@@ -67,7 +76,7 @@ class VectorTests(SynchronousTestCase):
         """A message that breaks off is never read as a whole one that says something else."""
         for cut in range(len(APPROVED_BYTES)):
             try:
-                answer = Answer.of(decode_fields(APPROVED_BYTES[:cut]))
+                answer = CaisseApAnswer.of(decode_fields(APPROVED_BYTES[:cut]))
             except (Garbled, KeyError):
                 continue
             self.assertTrue(answer.approved)
@@ -98,7 +107,7 @@ class FieldTests(SynchronousTestCase):
         """Fields may come in any order behind CZ, and those that nobody knows are kept aside."""
         fields = decode_fields(APPROVED_BYTES)
         turned = {"CZ": fields["CZ"], **dict(reversed(list(fields.items())[1:])), "ZZ": "1"}
-        answer = Answer.of(decode_fields(encode_fields(turned)))
+        answer = CaisseApAnswer.of(decode_fields(encode_fields(turned)))
         self.assertEqual(replace(answer, more=APPROVED.more), APPROVED)
         self.assertEqual(answer.more, {"CF": "1010000000", "ZZ": "1"})
 
@@ -106,14 +115,14 @@ class FieldTests(SynchronousTestCase):
         """Values that do not fit are refused before they are sent."""
         for fields in ({"C": "1"}, {"C1": "1"}, {"CZ": "1" * 1000}, {"CZ": "é"}):
             self.assertRaises(ValueError, encode_fields, fields)
-        self.assertRaises(ValueError, Ask(Action.DEBIT, 10**12).encode)
+        self.assertRaises(ValueError, CaisseApRequest(Action.DEBIT, 10**12).encode)
 
     def test_small_amounts(self) -> None:
         """An amount has two digits at least, and is compared as a number."""
-        ask = Ask(Action.DEBIT, 5)
+        ask = CaisseApRequest(Action.DEBIT, 5)
         self.assertIn(b"CB00205", ask.encode())
         fields = decode_fields(ask.encode()) | {"CB": "0005", "AE": "10"}
-        self.assertTrue(Answer.of(fields).belongs_to(ask))
+        self.assertTrue(CaisseApAnswer.of(fields).belongs_to(ask))
 
     def test_secrets_are_not_shown(self) -> None:
         """Card number, expiry and slip are not in the representation of an answer."""
@@ -142,8 +151,8 @@ class FieldTests(SynchronousTestCase):
         """Any values in the fields of an answer are an answer or `Garbled`."""
         fields = decode_fields(APPROVED_BYTES) | more
         try:
-            Answer.of(fields)
-            Ask.of(fields)
+            CaisseApAnswer.of(fields)
+            CaisseApRequest.of(fields)
         except Garbled:
             return
 
@@ -151,7 +160,7 @@ class FieldTests(SynchronousTestCase):
 class LineCase(SynchronousTestCase):
     """The till's end with a transport that remembers."""
 
-    def ask(self, question: Ask = DEBIT) -> tuple[CaisseApProtocol, Deferred[Answer]]:
+    def ask(self, question: CaisseApRequest = DEBIT) -> tuple[CaisseApProtocol, Deferred[CaisseApAnswer]]:
         """A question that was just sent."""
         self.clock = Clock()
         line = CaisseApProtocol(self.clock, quiet=0.5)
@@ -314,7 +323,7 @@ class TerminalTests(SynchronousTestCase):
 
     def test_kept(self) -> None:
         """The answer is kept before the caller has it."""
-        kept: list[Answer] = []
+        kept: list[CaisseApAnswer] = []
         answer = self.successResultOf(self.run_for(self.terminal.pay(1250, keep=kept.append)))
         self.assertEqual(kept, [answer])
 
@@ -413,7 +422,7 @@ class TerminalTests(SynchronousTestCase):
         line, transport = self.line()
         line.dataReceived(replace(DEBIT, at_once=True).encode())
         self.clock.advance(0.1)
-        answer = Answer.of(decode_fields(transport.value()))
+        answer = CaisseApAnswer.of(decode_fields(transport.value()))
         self.assertEqual((answer.done, answer.approved), (Done.TAKEN, False))
 
     def test_nobody_came(self) -> None:
@@ -422,7 +431,7 @@ class TerminalTests(SynchronousTestCase):
         line, transport = self.line()
         line.dataReceived(MESSAGES[2].data)
         self.clock.pump([0.1] * 30)
-        self.assertEqual(Answer.of(decode_fields(transport.value())), NOBODY_CAME)
+        self.assertEqual(CaisseApAnswer.of(decode_fields(transport.value())), NOBODY_CAME)
 
     @given(st.lists(st.one_of(st.binary(max_size=60), st.just(DEBIT.encode()[:40])), max_size=5))
     @settings(max_examples=100, deadline=None)

@@ -16,7 +16,7 @@ from dmtwisted.terminals.caisse_ap.driver import CONTRADICTIONS, DETAILS, _verdi
 from dmtwisted.terminals.caisse_ap.settings import DRIVER
 from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.errors import Garbled
-from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
+from protocols.terminals.caisse_ap import Action, CaisseApAnswer, CaisseApRequest, Detail, Done
 from tests.chaos import WIRES, WireDesk
 from tests.specification import promises
 from tests.terminal_desk import WAIT, Banner
@@ -205,8 +205,8 @@ class AnswerTests(SynchronousTestCase):
 
     def verdict(self, done: Done, detail: Detail | None = None, code: str = "", task: int = Task.PAYMENT) -> Any:
         """What it says of an order over 1.00."""
-        ask = Ask(Action.DEBIT, 100)
-        return _verdict(Order(task, "u", 100), Answer(ask, done, detail, detail.value if detail else code))
+        ask = CaisseApRequest(Action.DEBIT, 100)
+        return _verdict(Order(task, "u", 100), CaisseApAnswer(ask, done, detail, detail.value if detail else code))
 
     def test_every_detail(self) -> None:
         """Each detail has a result, or is a contradiction that proves nothing."""

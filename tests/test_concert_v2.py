@@ -20,24 +20,26 @@ from protocols.simulators.concert_v2 import ConcertDevice
 from protocols.simulators.in_process import InProcessAddress, InProcessEndpoint
 from protocols.simulators.terminal import Terminal
 from protocols.terminals.concert_v2 import (
-    Answer,
-    Ask,
+    ConcertAnswer,
     ConcertProtocol,
+    ConcertRequest,
     ConcertTerminal,
-    Damaged,
     Deframer,
     Interrupted,
     Kind,
     Mode,
-    Noise,
     NotReady,
     NotTaken,
-    Payload,
     Result,
     Settings,
     Signal,
     Unanswered,
     frame,
+)
+from protocols.terminals.stx_frames import (
+    Damaged,
+    Noise,
+    Payload,
 )
 from tests.terminal_matrix import shows
 from tests.vectors.concert_v2 import ASK, CHECK_BYTE, FRAMES, FULL_ANSWER, SHORT_ANSWER, SIGNALS
@@ -130,23 +132,23 @@ class DeframerTests(SynchronousTestCase):
             ask[:12] + b"9" + ask[13:],
             ask[:26] + b"C" + ask[27:],
         ):
-            self.assertRaises(Garbled, Ask.decode, payload)
+            self.assertRaises(Garbled, ConcertRequest.decode, payload)
         for payload in (answer[:-1], answer[:5] + b"x" + answer[6:], answer[:24]):
-            self.assertRaises(Garbled, Answer.decode, payload)
-        self.assertRaises(ValueError, Ask(100_000_000).encode)
-        self.assertRaises(ValueError, Answer(-1, "0").encode)
+            self.assertRaises(Garbled, ConcertAnswer.decode, payload)
+        self.assertRaises(ValueError, ConcertRequest(100_000_000).encode)
+        self.assertRaises(ValueError, ConcertAnswer(-1, "0").encode)
 
     def test_unknown_result(self) -> None:
         """A result code that nobody knows is told as it came and approves nothing."""
-        answer = Answer.decode(replace(SHORT_ANSWER, result_code="5").encode())
+        answer = ConcertAnswer.decode(replace(SHORT_ANSWER, result_code="5").encode())
         self.assertEqual((answer.result_code, answer.result, answer.approved), ("5", None, False))
 
     @given(st.sampled_from(Mode), st.sampled_from(Kind), st.integers(0, 99_999_999), st.booleans(), st.booleans())
     @settings(max_examples=100, deadline=None)
     def test_any_request(self, mode: Mode, kind: Kind, cents: int, flag: bool, other: bool) -> None:
         """Every request is read back as it was written."""
-        ask = Ask(cents, kind, "07", flag, mode, "980", "T1", other, flag)
-        self.assertEqual(Ask.decode(ask.encode()), ask)
+        ask = ConcertRequest(cents, kind, "07", flag, mode, "980", "T1", other, flag)
+        self.assertEqual(ConcertRequest.decode(ask.encode()), ask)
 
     @given(st.lists(st.binary(max_size=100), max_size=6))
     @settings(max_examples=200, deadline=None)
@@ -156,7 +158,7 @@ class DeframerTests(SynchronousTestCase):
         for piece in pieces:
             for found in deframer.feed(piece):
                 self.assertIsInstance(found, (Signal, Payload, Damaged, Noise))
-            for decode in (Ask.decode, Answer.decode):
+            for decode in (ConcertRequest.decode, ConcertAnswer.decode):
                 try:
                     decode(piece)
                 except Garbled:
@@ -169,7 +171,7 @@ class LineCase(SynchronousTestCase):
     def line(self) -> ConcertProtocol:
         """A connected line."""
         self.clock = Clock()
-        self.late: list[Answer] = []
+        self.late: list[ConcertAnswer] = []
         line = ConcertProtocol(self.clock, Settings(), self.late.append)
         self.transport = StringTransport()
         line.makeConnection(self.transport)
@@ -181,7 +183,7 @@ class LineCase(SynchronousTestCase):
         self.transport.clear()
         return said
 
-    def asked(self, keep: Any = None) -> tuple[ConcertProtocol, Deferred[Answer]]:
+    def asked(self, keep: Any = None) -> tuple[ConcertProtocol, Deferred[ConcertAnswer]]:
         """A line whose request was acknowledged."""
         line = self.line()
         due = line.ask(ASK, 300, keep)
@@ -495,7 +497,7 @@ class TerminalTests(SynchronousTestCase):
         self.clock.advance(1_780_000_000)
         self.bank = Terminal(self.clock)
         self.device = ConcertDevice(self.bank, self.clock)
-        self.late: list[Answer] = []
+        self.late: list[ConcertAnswer] = []
         self.terminal = self.till()
 
     def till(self, **changes: Any) -> ConcertTerminal:

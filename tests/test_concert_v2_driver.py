@@ -15,7 +15,7 @@ from dmtwisted.terminals.base import LOOK
 from dmtwisted.terminals.concert_v2.driver import _verdict
 from dmtwisted.terminals.concert_v2.settings import DRIVER
 from dmtwisted.terminals.interface import Declined, Order, Task
-from protocols.terminals.concert_v2 import Answer, frame
+from protocols.terminals.concert_v2 import ConcertAnswer, frame
 from tests.chaos import WireDesk
 from tests.terminal_matrix import shows
 
@@ -64,7 +64,7 @@ class TaskTests(WireDesk):
 
     def test_unknown_result(self) -> None:
         """An unknown result is 5009 with its code."""
-        self.assertEqual(_verdict(Order(Task.PAYMENT, "u", 100), Answer(100, "4")), Declined(5009, ("4",)))
+        self.assertEqual(_verdict(Order(Task.PAYMENT, "u", 100), ConcertAnswer(100, "4")), Declined(5009, ("4",)))
 
     def test_ping(self) -> None:
         """A ping is a call that the terminal answers; there is nothing else."""
@@ -171,7 +171,7 @@ class FaultTests(WireDesk):
         self.endpoint.advance(0.2)
         line[-1].transport.write(b"\x05")
         self.endpoint.advance(0.2)
-        line[-1].transport.write(frame(Answer(cents, "0", currency="980").encode()))
+        line[-1].transport.write(frame(ConcertAnswer(cents, "0", currency="980").encode()))
         self.endpoint.wait(due)
 
     def test_store_fails(self) -> None:

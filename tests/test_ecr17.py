@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent
-from protocols.simulators.ecr17 import Ecr17Device
+from protocols.simulators.ecr17 import NO_SERVICE, Ecr17Device
 from protocols.simulators.in_process import InProcessAddress, InProcessEndpoint
 from protocols.simulators.terminal import Terminal
 from protocols.terminals.ecr17.answers import (
@@ -29,15 +29,10 @@ from protocols.terminals.ecr17.answers import (
     decode_answer,
 )
 from protocols.terminals.ecr17.frames import (
-    ACK,
-    NAK,
     Acknowledgement,
-    Damaged,
     Deframer,
+    DisplayText,
     Lrc,
-    Noise,
-    Payload,
-    Progress,
     control,
     frame,
 )
@@ -45,15 +40,24 @@ from protocols.terminals.ecr17.line import Ecr17Protocol, NotOperative, NotTaken
 from protocols.terminals.ecr17.requests import (
     LastResult,
     Payment,
+    PaymentKind,
     PrintOnRegister,
     Report,
     ReportKind,
+    Reprint,
     Service,
     StatusRequest,
     decode_request,
 )
 from protocols.terminals.ecr17.terminal import Ecr17Terminal
 from protocols.terminals.ecr17.ticket import read_tickets, write_ticket
+from protocols.terminals.stx_frames import (
+    ACK,
+    NAK,
+    Damaged,
+    Noise,
+    Payload,
+)
 from tests.terminal_matrix import shows
 from tests.vectors.ecr17 import (
     ACKNOWLEDGEMENTS,
@@ -192,7 +196,7 @@ class DeframerTests(SynchronousTestCase):
         deframer = Deframer()
         for piece in pieces:
             for found in deframer.feed(piece):
-                self.assertIsInstance(found, (Payload, Acknowledgement, Progress, Damaged, Noise))
+                self.assertIsInstance(found, (Payload, Acknowledgement, DisplayText, Damaged, Noise))
 
     @given(
         st.lists(
@@ -692,7 +696,7 @@ class TerminalTests(DeviceCase):
 
     def test_preauthorisation_is_switched_off(self) -> None:
         """The device answers a pre-authorisation with the code for what it does not know."""
-        answer = self.successResultOf(self.run_for(self.terminal.preauthorise(1250)))
+        answer = self.successResultOf(self.run_for(self.terminal.run(Payment(1250, PaymentKind.PREAUTHORISATION))))
         self.assertEqual(getattr(answer, "result", ""), "09")
 
     def test_status(self) -> None:
@@ -746,7 +750,7 @@ class TerminalTests(DeviceCase):
         self.run_for(terminal.print_on_register(True))
         self.successResultOf(self.run_for(terminal.pay(1250)))
         self.assertIn("EUR 12.50", read_tickets("".join(receipt.text for receipt in self.receipts)))
-        self.run_for(terminal.reprint(to_register=True))
+        self.run_for(terminal.run(Reprint(True)))
         told = read_tickets("".join(receipt.text for receipt in self.receipts))
         self.assertEqual(told.count("EUR 12.50"), 2)
         self.receipts.clear()
@@ -755,9 +759,10 @@ class TerminalTests(DeviceCase):
 
     def test_services(self) -> None:
         """An application on the terminal answers at any length; a terminal without applications says so."""
-        self.assertIn("RESPID", self.successResultOf(self.run_for(self.terminal.service("<ecrreq/>"))).xml)
+        answer = self.successResultOf(self.run_for(self.terminal.run(Service("<ecrreq/>"))))
+        self.assertEqual(answer, ServiceAnswer(NO_SERVICE))
         self.device.services = lambda xml: f"{xml}{'x' * 3000}"
-        answer = self.successResultOf(self.run_for(self.terminal.service("<ecrreq/>")))
+        answer = self.successResultOf(self.run_for(self.terminal.run(Service("<ecrreq/>"))))
         self.assertEqual(answer, ServiceAnswer(f"<ecrreq/>{'x' * 3000}"))
 
 

@@ -40,12 +40,12 @@ from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Terminal
 from protocols.terminals.nexo.messages import (
     Abort,
-    Answer,
     CardAnswer,
     Category,
     Diagnose,
     GetTotals,
     Header,
+    NexoAnswer,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -203,7 +203,7 @@ class MessageTests(SynchronousTestCase):
         slip = (Receipt("CustomerReceipt", ("СУМА 5.00 грн", "a=b&c")),)
         gone = PaymentAnswer(good, None, SALE, 250, category=Category.REVERSAL)
         repeats = Header("Reversal", "1", "POS1", POI_ID)
-        answers: tuple[Answer, ...] = (
+        answers: tuple[NexoAnswer, ...] = (
             replace(found, receipts=slip),
             gone,
             StatusAnswer(good, gone, repeats),
@@ -560,7 +560,7 @@ class TerminalTests(DeviceCase):
 
     def test_kept(self) -> None:
         """The answer is kept before the caller has it; when that fails the caller hears of it."""
-        kept: list[Answer] = []
+        kept: list[NexoAnswer] = []
         answer = self.successResultOf(self.run_for(self.terminal.pay("a1", "T1", 1099, keep=kept.append)))
         self.assertEqual(kept, [answer])
         failing = self.terminal.pay("a2", "T1", 1099, keep=lambda _: fail(OSError("disk full")))

@@ -37,25 +37,32 @@ from protocols.terminals.privatbank_json.requests import (
     INSTALMENT_REFUNDS,
     INSTALMENTS,
     METHODS,
+    Audit,
     Cashback,
+    CheckConnection,
     GetReceiptInfo,
     GetTerminalInfo,
     Instalments,
+    InstalmentsRefund,
     PingDevice,
+    PrintReceiptNum,
     Purchase,
+    ReadCardDiscount,
     Refund,
     ServiceGeneric,
+    Verify,
     Withdrawal,
+    WithdrawalPartly,
     read_primary,
 )
 from protocols.terminals.privatbank_json.terminal import PrivatbankTerminal
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_matrix import shows
-from tests.vectors.privatbank_json import MALFORMED, SENT, TOLD
+from tests.vectors.privatbank_json import MALFORMED, RECEIVED, SENT
 
 _Value = TypeVar("_Value")
 
-WIRES = [vector.wire for vector in SENT] + [vector.wire for vector in TOLD]
+WIRES = [vector.wire for vector in SENT] + [vector.wire for vector in RECEIVED]
 
 
 def fed(*pieces: bytes) -> list[bytes]:
@@ -246,7 +253,7 @@ class ToldTests(SynchronousTestCase):
 
     def test_read(self) -> None:
         """Each golden message of a terminal is read with its method, code and words."""
-        for vector in TOLD:
+        for vector in RECEIVED:
             (payload,) = fed(vector.wire)
             reply = Reply.decode(payload)
             told = (reply.method, reply.message_type, reply.code, reply.error, reply.text)
@@ -256,14 +263,14 @@ class ToldTests(SynchronousTestCase):
 
     def test_written(self) -> None:
         """A golden message that was read and written is read the same again."""
-        for vector in TOLD:
+        for vector in RECEIVED:
             (payload,) = fed(vector.wire)
             reply = Reply.decode(payload)
             self.assertEqual(Reply.decode(reply.encode()), reply, vector.meaning)
 
     def test_transaction(self) -> None:
         """The full set of an approved purchase is read into its fields and written back member for member."""
-        (vector,) = (each for each in TOLD if "full field set" in each.meaning)
+        (vector,) = (each for each in RECEIVED if "full field set" in each.meaning)
         (payload,) = fed(vector.wire)
         reply = Reply.decode(payload)
         told = reply.transaction
@@ -273,14 +280,14 @@ class ToldTests(SynchronousTestCase):
 
     def test_cashback(self) -> None:
         """A cash issue tells the cash and whether it passed."""
-        (vector,) = (each for each in TOLD if each.method == "Cashback")
+        (vector,) = (each for each in RECEIVED if each.method == "Cashback")
         (payload,) = fed(vector.wire)
         told = Reply.decode(payload).transaction
         self.assertEqual((told.amount, told.amount_cash, told.result_cashback), (130, 100, True))
 
     def test_lists(self) -> None:
         """Merchants and masks are read by their numbers, gaps included."""
-        lists = [Reply.decode(fed(each.wire)[0]).numbered for each in TOLD if each.message_type.endswith("List")]
+        lists = [Reply.decode(fed(each.wire)[0]).numbered for each in RECEIVED if each.message_type.endswith("List")]
         self.assertEqual([sorted(each) for each in lists], [[3, 4, 5, 6, 12], [1, 2, 3]])
 
     def test_malformed(self) -> None:
@@ -396,7 +403,7 @@ class LineTests(SynchronousTestCase):
         """The first message is a ping behind a zero byte, exactly as in the vendor's dump."""
         answer = self.fresh().handshake()
         self.assertEqual(self.transport.value(), SENT[0].wire)
-        self.hear(TOLD[0].wire)
+        self.hear(RECEIVED[0].wire)
         self.assertTrue(self.successResultOf(answer).approved)
 
     def test_handshake_unanswered(self) -> None:
@@ -429,7 +436,7 @@ class LineTests(SynchronousTestCase):
         """A purchase is answered by the terminal's own reply to it."""
         answer = self.line.ask(Purchase(60))
         self.assertEqual(self.asked(), ["Purchase"])
-        self.hear(next(each.wire for each in TOLD if "full field set" in each.meaning))
+        self.hear(next(each.wire for each in RECEIVED if "full field set" in each.meaning))
         self.assertEqual(self.successResultOf(answer).transaction.amount, 60)
 
     def test_busy(self) -> None:
@@ -642,13 +649,13 @@ class LineTests(SynchronousTestCase):
         self.clock.advance(1)
         self.hear(service("getLastStatMsgCode", LastStatMsgCode="11"))
         self.assertEqual(self.asked()[-1], "getDiscountName")
-        self.hear(next(each.wire for each in TOLD if each.message_type == "getDiscountName"))
+        self.hear(next(each.wire for each in RECEIVED if each.message_type == "getDiscountName"))
         card = PresentedCard("someDiscountGroup", "123456******9876", "071")
         self.assertEqual(self.successResultOf(opened.card), card)
         corrected = self.line.correct(2, 1)
         (request,) = self.wrote()
         self.assertEqual(request.params, {"msgType": "correctTransaction", "amount": "0.02", "discount": "0.01"})
-        self.hear(next(each.wire for each in TOLD if each.message_type == "correctionTransmitted"))
+        self.hear(next(each.wire for each in RECEIVED if each.message_type == "correctionTransmitted"))
         self.assertFalse(self.successResultOf(corrected).error)
         self.assertNoResult(opened.ended)
         self.hear(purchased(amount="0.02"))
@@ -659,7 +666,7 @@ class LineTests(SynchronousTestCase):
         opened = self.line.read_card(Purchase(60))
         corrected = self.line.correct(2)
         self.clock.advance(0.1)
-        self.hear(next(each.wire for each in TOLD if each.message_type == "correctTransaction"))
+        self.hear(next(each.wire for each in RECEIVED if each.message_type == "correctTransaction"))
         self.assertTrue(self.successResultOf(corrected).error)
         self.hear(purchased(amount="0.60"))
         self.assertEqual(self.successResultOf(opened.ended).transaction.amount, 60)
@@ -804,8 +811,8 @@ class OpeningTests(_WithTerminal):
         """Where the setting says so, one connection is enough, and it stays for later operations."""
         self.desk.opening = Opening(thorough=False)
         self.run_(self.desk.ping())
-        self.run_(self.desk.pay(100))
-        self.run_(self.desk.merchants())
+        self.run_(self.desk.run(Purchase(100)))
+        self.run_(self.desk.service("getMerchantList"))
         self.assertEqual(len(self.wire.sent), 1)
 
     @shows("rule 12")
@@ -832,18 +839,18 @@ class OpeningTests(_WithTerminal):
         self.device.lingers = 6.0
         self.wire.hang_up()
         self.desk.opening = Opening(thorough=False, tries=4, pause=1.0)
-        self.assertTrue(self.run_(self.desk.pay(100)).approved)
+        self.assertTrue(self.run_(self.desk.run(Purchase(100))).approved)
 
     def test_refused(self) -> None:
         """Where nothing listens nothing is waited for."""
         self.rule("any", "unreachable")
-        self.failureResultOf(Deferred.fromCoroutine(self.desk.pay(100)), NotReached)
+        self.failureResultOf(Deferred.fromCoroutine(self.desk.run(Purchase(100))), NotReached)
         self.assertEqual(self.ledger(), [])
 
     def test_another_protocol(self) -> None:
         """Where something else listens its first bytes are told, without a second try."""
         self.wire.accept = lambda: Recorder(b"220 mail ESMTP\r\n")
-        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.pay(100)))
+        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.run(Purchase(100))))
         self.assertIn(b"220 mail", self.failureResultOf(failed, Garbled).value.data)
         self.assertEqual(len(self.wire.sent), 1)
 
@@ -854,8 +861,8 @@ class OpeningTests(_WithTerminal):
 
     def test_at_the_same_time(self) -> None:
         """Two callers at once open one line between them."""
-        first = Deferred.fromCoroutine(self.desk.merchants())
-        self.run_(self.desk.masks())
+        first = Deferred.fromCoroutine(self.desk.service("getMerchantList"))
+        self.run_(self.desk.service("getMaskList"))
         self.assertTrue(self.successResultOf(self.wire.wait(first)).numbered)
         self.assertEqual(len(self.wire.sent), 3)
 
@@ -873,7 +880,7 @@ class OperationTests(_WithTerminal):
     def test_pay(self) -> None:
         """A payment is approved with everything a register needs of it, and progress is shown on the way."""
         self.device.terminal.duration = 6.0
-        reply = self.run_(self.desk.pay(12550, progress=self.shown.append))
+        reply = self.run_(self.desk.run(Purchase(12550), progress=self.shown.append))
         told = reply.transaction
         self.assertEqual((reply.code, told.amount, told.txn_type, told.trn_status), ("0000", 12550, "1", "1"))
         self.assertTrue(all((told.rrn, told.approval_code, told.invoice_number, told.pan, told.payment_system)))
@@ -884,7 +891,7 @@ class OperationTests(_WithTerminal):
     def test_declined(self) -> None:
         """The bank's refusal comes with its code and a slip, and without a number to cancel by."""
         self.rule("payment", "refuse", code="51")
-        reply = self.run_(self.desk.pay(100))
+        reply = self.run_(self.desk.run(Purchase(100)))
         self.assertEqual((reply.code, reply.error, reply.approved), ("0051", True, False))
         self.assertEqual((reply.transaction.rrn, reply.transaction.invoice_number), ("", ""))
         self.assertIn("ВІДМОВА", reply.transaction.receipt)
@@ -898,13 +905,13 @@ class OperationTests(_WithTerminal):
             ("no_paper", "1005"),
         ):
             self.rule("payment", "refuse", code=cause)
-            reply = self.run_(self.desk.pay(100))
+            reply = self.run_(self.desk.run(Purchase(100)))
             self.assertEqual((reply.code, set(reply.params), reply.error), (code, {"responseCode"}, True))
 
     def test_partial(self) -> None:
         """A partial approval tells the approved sum under the code 0010, without an error."""
         self.rule("payment", "accept", code="partial:1500")
-        reply = self.run_(self.desk.pay(2000))
+        reply = self.run_(self.desk.run(Purchase(2000)))
         self.assertEqual(
             (reply.code, reply.error, reply.approved, reply.transaction.amount), ("0010", False, True, 1500)
         )
@@ -912,105 +919,107 @@ class OperationTests(_WithTerminal):
     def test_busy_from_elsewhere(self) -> None:
         """A terminal that works for another till says so, and nothing is booked."""
         self.rule("payment", "refuse", code="busy")
-        self.assertTrue(self.run_(self.desk.pay(100)).busy)
+        self.assertTrue(self.run_(self.desk.run(Purchase(100))).busy)
         self.assertEqual(self.ledger(), [])
 
     def test_void(self) -> None:
         """A payment is cancelled once by its invoice number; another time, or after the settlement, it is not."""
-        paid = self.run_(self.desk.pay(300)).transaction
-        reply = self.run_(self.desk.void(paid.invoice_number))
+        paid = self.run_(self.desk.run(Purchase(300))).transaction
+        reply = self.run_(self.desk.run(Withdrawal(paid.invoice_number)))
         self.assertEqual((reply.code, reply.transaction.txn_type, reply.transaction.amount), ("0000", "3", 300))
-        self.assertEqual(self.run_(self.desk.void(paid.invoice_number)).code, "1008")
-        again = self.run_(self.desk.pay(400)).transaction
-        self.assertEqual(self.run_(self.desk.settle()).code, "0000")
-        self.assertEqual(self.run_(self.desk.void(again.invoice_number)).code, "1000")
+        self.assertEqual(self.run_(self.desk.run(Withdrawal(paid.invoice_number))).code, "1008")
+        again = self.run_(self.desk.run(Purchase(400))).transaction
+        self.assertEqual(self.run_(self.desk.run(Verify())).code, "0000")
+        self.assertEqual(self.run_(self.desk.run(Withdrawal(again.invoice_number))).code, "1000")
 
     def test_void_of_nothing(self) -> None:
         """A cancel without a number, or with 0, cancels nothing, not even the last payment."""
-        self.run_(self.desk.pay(300))
+        self.run_(self.desk.run(Purchase(300)))
         for number in ("", "0", "000", "x"):
-            self.assertEqual(self.run_(self.desk.void(number)).code, "1000")
+            self.assertEqual(self.run_(self.desk.run(Withdrawal(number))).code, "1000")
         self.assertEqual(self.ledger(), [("payment", "accepted", 300)])
 
     def test_partly(self) -> None:
         """A part of a payment is cancelled, and then the rest of it."""
-        number = self.run_(self.desk.pay(300)).transaction.invoice_number
-        self.assertEqual(self.run_(self.desk.void(number, 100)).transaction.amount, 100)
-        self.assertEqual(self.run_(self.desk.void(number)).transaction.amount, 200)
+        number = self.run_(self.desk.run(Purchase(300))).transaction.invoice_number
+        self.assertEqual(self.run_(self.desk.run(WithdrawalPartly(100, number))).transaction.amount, 100)
+        self.assertEqual(self.run_(self.desk.run(Withdrawal(number))).transaction.amount, 200)
 
     def test_refund(self) -> None:
         """A refund goes by the RRN of the payment; an unknown RRN is refused by the bank."""
-        paid = self.run_(self.desk.pay(300)).transaction
-        reply = self.run_(self.desk.refund(100, paid.rrn))
+        paid = self.run_(self.desk.run(Purchase(300))).transaction
+        reply = self.run_(self.desk.run(Refund(100, rrn=paid.rrn)))
         self.assertEqual((reply.code, reply.transaction.txn_type, reply.transaction.amount), ("0000", "2", 100))
-        self.assertEqual(self.run_(self.desk.refund(100, "000000000001")).code, "0025")
-        self.assertEqual(self.run_(self.desk.refund(100, "")).code, "1000")
+        self.assertEqual(self.run_(self.desk.run(Refund(100, rrn="000000000001"))).code, "0025")
+        self.assertEqual(self.run_(self.desk.run(Refund(100, rrn=""))).code, "1000")
 
     def test_cashback(self) -> None:
         """Goods and cash come as one sum; when the cash is not given the code is 0010."""
-        told = self.run_(self.desk.cashback(100, 5000)).transaction
+        told = self.run_(self.desk.run(Cashback(100, 5000))).transaction
         self.assertEqual((told.amount, told.amount_cash, told.result_cashback), (5100, 5000, True))
         self.rule("payment", "accept", code="no_cash")
-        reply = self.run_(self.desk.cashback(100, 5000))
+        reply = self.run_(self.desk.run(Cashback(100, 5000)))
         told = reply.transaction
         self.assertEqual((reply.code, told.amount, told.result_cashback), ("0010", 100, False))
 
     def test_instalments(self) -> None:
         """Instalments give an agreement's number, by which they are refunded."""
-        told = self.run_(self.desk.instalments(90000, 6)).transaction
+        told = self.run_(self.desk.run(Instalments(90000, 6))).transaction
         self.assertTrue(told.agreement_number)
-        self.assertTrue(self.run_(self.desk.refund_instalments(90000, told.agreement_number)).approved)
-        self.assertTrue(self.run_(self.desk.bank_service("046", "6", 500)).approved)
+        self.assertTrue(self.run_(self.desk.run(InstalmentsRefund(90000, told.agreement_number))).approved)
+        self.assertTrue(self.run_(self.desk.run(ServiceGeneric(500, "6", "046"))).approved)
 
     def test_reports(self) -> None:
         """Totals leave the batch open, the general report closes it, and an empty batch is not closed."""
-        self.assertEqual(self.run_(self.desk.settle()).code, "0001")
-        self.run_(self.desk.pay(300))
+        self.assertEqual(self.run_(self.desk.run(Verify())).code, "0001")
+        self.run_(self.desk.run(Purchase(300)))
         for _ in range(2):
-            self.assertIn("3.00", self.run_(self.desk.totals()).transaction.receipt)
-        self.assertIn("3.00", self.run_(self.desk.settle()).transaction.receipt)
-        self.assertEqual(self.run_(self.desk.settle()).code, "0001")
+            self.assertIn("3.00", self.run_(self.desk.run(Audit())).transaction.receipt)
+        self.assertIn("3.00", self.run_(self.desk.run(Verify())).transaction.receipt)
+        self.assertEqual(self.run_(self.desk.run(Verify())).code, "0001")
 
     def test_slip_again(self) -> None:
         """The slip of an operation comes again without money moving."""
-        paid = self.run_(self.desk.pay(300)).transaction
-        self.assertEqual(self.run_(self.desk.slip()).transaction.receipt, paid.receipt)
-        self.assertEqual(self.run_(self.desk.slip(paid.invoice_number)).transaction.receipt, paid.receipt)
-        missing = self.run_(self.desk.slip("77"))
+        paid = self.run_(self.desk.run(Purchase(300))).transaction
+        self.assertEqual(self.run_(self.desk.run(PrintReceiptNum())).transaction.receipt, paid.receipt)
+        self.assertEqual(
+            self.run_(self.desk.run(PrintReceiptNum(paid.invoice_number))).transaction.receipt, paid.receipt
+        )
+        missing = self.run_(self.desk.run(PrintReceiptNum("77")))
         self.assertEqual((missing.code, missing.transaction.receipt), ("1000", ""))
 
     def test_last(self) -> None:
         """The last operation is told with its own code, and that there is none too."""
         self.assertEqual((self.run_(self.desk.last()).error, self.run_(self.desk.last()).code), (True, "1000"))
-        paid = self.run_(self.desk.pay(300)).transaction
+        paid = self.run_(self.desk.run(Purchase(300))).transaction
         self.assertEqual(self.run_(self.desk.last()).transaction.rrn, paid.rrn)
         self.rule("payment", "refuse", code="51")
-        self.run_(self.desk.pay(300))
+        self.run_(self.desk.run(Purchase(300)))
         refused = self.run_(self.desk.last())
         self.assertEqual((refused.code, refused.error, refused.transaction.invoice_number), ("0051", False, ""))
 
     def test_questions(self) -> None:
         """Merchants, masks, versions, the line to the bank and the state of the last operation are told."""
-        self.assertEqual(self.run_(self.desk.merchants()).numbered, {1: "МАГАЗИН"})
-        self.assertEqual(self.run_(self.desk.masks()).numbered, {1: "DM000001"})
-        self.assertIn("DM000001", self.run_(self.desk.info()).params["version"])
-        self.assertTrue(self.run_(self.desk.check_connection()).approved)
-        self.assertEqual(self.run_(self.desk.status()).params["LastResult"], "0")
-        self.assertEqual(self.run_(self.desk.progress()), 0)
+        self.assertEqual(self.run_(self.desk.service("getMerchantList")).numbered, {1: "МАГАЗИН"})
+        self.assertEqual(self.run_(self.desk.service("getMaskList")).numbered, {1: "DM000001"})
+        self.assertIn("DM000001", self.run_(self.desk.run(GetTerminalInfo())).params["version"])
+        self.assertTrue(self.run_(self.desk.run(CheckConnection())).approved)
+        self.assertEqual(self.run_(self.desk.service("getLastResult")).params["LastResult"], "0")
+        self.assertEqual(self.run_(self.desk.service("getLastStatMsgCode")).params["LastStatMsgCode"], "0")
 
     def test_discount_card(self) -> None:
         """A discount card is read; when none is shown the terminal's reply is what comes back."""
-        self.assertIsInstance(self.run_(self.desk.read_discount_card()), DiscountCard)
+        self.assertTrue(DiscountCard.read(self.run_(self.desk.run(ReadCardDiscount())).params).was_read)
         self.rule("probe", "refuse", code="timeout")
-        self.assertIsInstance(self.run_(self.desk.read_discount_card()), Reply)
+        self.assertFalse(DiscountCard.read(self.run_(self.desk.run(ReadCardDiscount())).params).was_read)
 
     def test_interrupt(self) -> None:
         """An interrupt before the bank is asked ends the payment as cancelled; later it does not."""
         self.device.terminal.duration = 5.0
-        paying = self.begun(self.desk.pay(300), 0.5)
+        paying = self.begun(self.desk.run(Purchase(300)), 0.5)
         self.assertEqual(self.run_(self.desk.interrupt()).message_type, "interruptTransmitted")
         self.assertEqual(self.successResultOf(self.wire.wait(paying)).code, "1001")
-        paying = self.begun(self.desk.pay(400), 3.4)
+        paying = self.begun(self.desk.run(Purchase(400)), 3.4)
         self.run_(self.desk.interrupt())
         self.assertTrue(self.successResultOf(self.wire.wait(paying)).approved)
         self.assertEqual(self.ledger(), [("payment", "refused", 300), ("payment", "accepted", 400)])
@@ -1018,7 +1027,7 @@ class OperationTests(_WithTerminal):
     def test_terse(self) -> None:
         """A terminal that prints by itself and fills in the code alone has approved all the same."""
         self.device.terse = True
-        reply = self.run_(self.desk.pay(300))
+        reply = self.run_(self.desk.run(Purchase(300)))
         self.assertEqual((reply.approved, reply.transaction.amount), (True, None))
 
     def test_not_implemented(self) -> None:
@@ -1034,7 +1043,7 @@ class OperationTests(_WithTerminal):
         wire.makeConnection(transport)
         wire.dataReceived(SENT[0].wire)
         self.assertEqual(transport.value(), b"")
-        self.assertTrue(self.run_(self.desk.pay(100)).approved)
+        self.assertTrue(self.run_(self.desk.run(Purchase(100))).approved)
         wire.connectionLost()
         self.assertTrue(self.run_(self.desk.ping()).approved)
 
@@ -1077,7 +1086,7 @@ class CorrectionTests(_WithTerminal):
 
     def test_plain_payment(self) -> None:
         """A payment that asks for no card stops only for a moment."""
-        self.assertEqual(self.run_(self.desk.pay(6000)).transaction.amount, 6000)
+        self.assertEqual(self.run_(self.desk.run(Purchase(6000))).transaction.amount, 6000)
 
     def test_ended_without_card(self) -> None:
         """A purchase refused at the card tells no card."""
@@ -1093,23 +1102,24 @@ class DoubtTests(_WithTerminal):
     def setUp(self) -> None:
         """Start with a receipt in the batch, which the snapshot needs."""
         super().setUp()
-        self.run_(self.desk.pay(100))
-        self.before = self.run_(self.desk.snapshot())
+        self.run_(self.desk.run(Purchase(100)))
+        self.before = Snapshot.of(self.run_(self.desk.last()))
         self.began = self.device.terminal.now().replace(tzinfo=None)
 
     def lose(self, then: str, kopecks: int = 500, **more: object) -> BaseException:
         """A payment that meets the rule, and how it failed."""
         self.rule("payment", then, **more)
-        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.pay(kopecks, patience=20)))
+        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.run(Purchase(kopecks), patience=20)))
         error = self.failureResultOf(failed).value
         assert isinstance(error, BaseException)
         return error
 
     def resolve(self, kopecks: int = 500) -> Finding:
-        """What the question afterwards finds."""
+        """What the question afterwards finds, asked when the terminal is free."""
+        while self.run_(self.desk.ping()).busy:
+            self.wire.advance(2)
         now = self.device.terminal.now().replace(tzinfo=None)
-        wanted = Wanted("1", frozenset({kopecks}), self.began, now)
-        return self.run_(self.desk.resolve(wanted, self.before))[0]
+        return judge(Wanted("1", frozenset({kopecks}), self.began, now), self.before, self.run_(self.desk.last()))
 
     def payments(self) -> int:
         """How often the terminal was paid since the first time."""
@@ -1138,43 +1148,36 @@ class DoubtTests(_WithTerminal):
     def test_declined_and_lost(self) -> None:
         """A refusal that was lost leaves no receipt to know it by, so a person has to look."""
         self.rule("payment", "refuse", code="51", delay_ms=30_000)
-        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.pay(500, patience=20)))
+        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.run(Purchase(500), patience=20)))
         self.failureResultOf(failed, Silent)
         self.assertEqual((self.resolve(), self.payments()), (Finding.UNKNOWN, 1))
 
     def test_still_at_work(self) -> None:
         """A terminal that still works is waited for before anything is concluded."""
         self.rule("payment", "accept", delay_ms=50_000)
-        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.pay(500, patience=20)))
+        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.run(Purchase(500), patience=20)))
         self.failureResultOf(failed, Silent)
         self.assertEqual(self.payments(), 0)
         self.assertEqual((self.resolve(), self.payments()), (Finding.OURS, 1))
         self.assertEqual([reply.transaction.amount for reply in self.late], [500])
 
-    def test_at_work_for_ever(self) -> None:
-        """A terminal that does not become free in time leaves the matter open."""
-        self.rule("payment", "accept", delay_ms=400_000)
-        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.pay(500, patience=20)))
-        self.failureResultOf(failed, Silent)
-        self.assertEqual(self.resolve(), Finding.UNKNOWN)
-
     def test_after_a_new_connection(self) -> None:
         """An answer that comes on the next connection goes to the late ones, and no other payment takes it."""
         self.device.answers_newcomer = True
         self.rule("payment", "accept", delay_ms=10_000)
-        paying = self.begun(self.desk.pay(500), 1)
+        paying = self.begun(self.desk.run(Purchase(500)), 1)
         self.wire.hang_up()
         self.failureResultOf(paying, LineLost)
-        self.assertTrue(self.run_(self.desk.pay(700)).busy)
+        self.assertTrue(self.run_(self.desk.run(Purchase(700))).busy)
         self.wire.advance(12)
         self.assertEqual([reply.transaction.amount for reply in self.late], [500])
-        self.assertEqual(self.run_(self.desk.pay(700)).transaction.amount, 700)
+        self.assertEqual(self.run_(self.desk.run(Purchase(700))).transaction.amount, 700)
 
     def test_repeated_answer(self) -> None:
         """A terminal that says everything twice is believed once."""
         self.device.repeats = 2
-        self.assertEqual(self.run_(self.desk.pay(500)).transaction.amount, 500)
-        self.assertEqual(self.run_(self.desk.pay(600)).transaction.amount, 600)
+        self.assertEqual(self.run_(self.desk.run(Purchase(500))).transaction.amount, 500)
+        self.assertEqual(self.run_(self.desk.run(Purchase(600))).transaction.amount, 600)
         self.assertEqual([reply.transaction.amount for reply in self.late], [500, 600])
 
     def test_never_twice(self) -> None:
@@ -1188,8 +1191,7 @@ class DoubtTests(_WithTerminal):
         """A question that is lost concludes nothing: it fails and may be asked again."""
         self.lose("lost_after")
         self.rule("probe", "lost_before", times=3)
-        wanted = Wanted("1", frozenset({500}), self.began, self.began)
-        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.resolve(wanted, self.before)))
+        failed = self.wire.wait(Deferred.fromCoroutine(self.desk.last()))
         self.failureResultOf(failed, LineLost)
         self.assertEqual(self.resolve(), Finding.OURS)
 

@@ -61,7 +61,9 @@ from protocols.terminals.privatbank_json import messages as privatbank
 from protocols.terminals.privatbank_json import requests as privatbank_requests
 from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json import requests as ssi_requests
+from protocols.terminals.stx_frames import Payload
 from protocols.terminals.zvt import messages as zvt
+from tests.vectors.caisse_ap import decode_fields
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=KYIV)
 PAGE = HOME / "docs" / "simulators.md"
@@ -559,7 +561,7 @@ def pay_ecr17(simulation: Simulation) -> bool:
     heard = simulation.line().say(frames.frame(ecr17.Payment(12550).encode()))
     taken, *pieces = frames.Deframer(frames.Lrc.STD).feed(heard)
     answer = pieces[-1]
-    assert isinstance(taken, frames.Acknowledgement) and isinstance(answer, frames.Payload)
+    assert isinstance(taken, frames.Acknowledgement) and isinstance(answer, Payload)
     told = decode_answer(answer.data)
     return taken.taken and isinstance(told, PaymentAnswer) and told.approved and told.terminal == "76543218"
 
@@ -567,16 +569,18 @@ def pay_ecr17(simulation: Simulation) -> bool:
 def pay_caisse_ap(simulation: Simulation) -> bool:
     """A debit; whether it was done."""
     line = simulation.line()
-    line.say(caisse_ap.Ask(caisse_ap.Action.DEBIT, 12550, currency="980").encode())
+    line.say(caisse_ap.CaisseApRequest(caisse_ap.Action.DEBIT, 12550, currency="980").encode())
     simulation.reactor.advance(1)
-    return caisse_ap.decode_fields(line.heard()).get("AE") == caisse_ap.Done.DONE.value
+    return decode_fields(line.heard()).get("AE") == caisse_ap.Done.DONE.value
 
 
 def pay_concert(simulation: Simulation) -> bool:
     """The till's session; whether call and request are acknowledged."""
     line, signal = simulation.line(), concert_v2.Signal
     called = line.say(signal.ENQ.encode()) == signal.ACK.encode()
-    return called and line.say(concert_v2.frame(concert_v2.Ask(12550).encode())).startswith(signal.ACK.encode())
+    return called and line.say(concert_v2.frame(concert_v2.ConcertRequest(12550).encode())).startswith(
+        signal.ACK.encode()
+    )
 
 
 def pay_nexo(simulation: Simulation) -> bool:

@@ -32,27 +32,31 @@ from protocols.terminals.ssi_json.messages import (
     Reply,
     Request,
     Result,
-    Verdict,
+    Stage,
     frame,
 )
 from protocols.terminals.ssi_json.requests import (
     METHODS,
+    CashBack,
     GetLastResult,
     GetStatus,
+    GetTerminalInfo,
     PingDevice,
     Purchase,
     Refund,
     Void,
+    XReport,
+    ZReport,
     read_method,
 )
-from protocols.terminals.ssi_json.terminal import Finding, SsiTerminal, judge
+from protocols.terminals.ssi_json.terminal import Finding, SsiTerminal, StatusListener, judge
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_matrix import shows
-from tests.vectors.ssi_json import MALFORMED, SENT, TOLD
+from tests.vectors.ssi_json import MALFORMED, RECEIVED, SENT
 
 _Value = TypeVar("_Value")
 
-WIRES = [vector.wire for vector in SENT] + [vector.wire for vector in TOLD]
+WIRES = [vector.wire for vector in SENT] + [vector.wire for vector in RECEIVED]
 
 UID = "6f9619ff-8b86-d011-b42d-00cf4fc964ff"
 OTHER = "0b0e1f2a-1111-4222-8333-444455556666"
@@ -204,19 +208,19 @@ class ToldTests(SynchronousTestCase):
 
     def test_read(self) -> None:
         """Each golden frame of a terminal is read with its method, error, status and result."""
-        for vector in TOLD:
+        for vector in RECEIVED:
             reply = Reply.decode(vector.wire[5:-1])
-            told = (reply.method, reply.code, reply.status, reply.verdict)
-            self.assertEqual(told, (vector.method, vector.code, vector.status, vector.verdict), vector.meaning)
+            told = (reply.method, reply.code, reply.status, reply.stage)
+            self.assertEqual(told, (vector.method, vector.code, vector.status, vector.stage), vector.meaning)
 
     def test_written(self) -> None:
         """Each golden frame of a terminal is written again, byte for byte."""
-        for vector in TOLD:
+        for vector in RECEIVED:
             self.assertEqual(frame(Reply.decode(vector.wire[5:-1]).encode()), vector.wire, vector.meaning)
 
     def test_result(self) -> None:
         """The result of an approved purchase is read into its fields."""
-        (vector,) = (each for each in TOLD if each.verdict is Verdict.APPROVED)
+        (vector,) = (each for each in RECEIVED if each.stage is Stage.APPROVED)
         told = Reply.decode(vector.wire[5:-1]).result
         self.assertEqual((told.trans_amount, told.rrn, told.auth_code), (1250, "123456789012", "A1B2C3"))
         self.assertEqual((told.invoice_num, told.merchant_id, told.terminal_id), ("17", "M1", "T1"))
@@ -224,19 +228,19 @@ class ToldTests(SynchronousTestCase):
     def test_verdicts(self) -> None:
         """Hyphens and underscores mean the same, and what is no known success is a refusal."""
         for word, verdict in (
-            ("APPROVED", Verdict.APPROVED),
-            ("APPROVED-ONLINE", Verdict.APPROVED),
-            ("approved_offline", Verdict.APPROVED),
-            ("OK", Verdict.APPROVED),
-            ("COMPLETED", Verdict.APPROVED),
-            ("FIRST-STEP-COMPLETED", Verdict.FIRST_STEP),
-            ("CANCELLED", Verdict.CANCELLED),
-            ("CANCELLED_BEFORE_START", Verdict.CANCELLED),
-            ("DECLINED-ONLINE", Verdict.DECLINED),
-            ("DISAPPROVED", Verdict.DECLINED),
-            ("", Verdict.UNTOLD),
+            ("APPROVED", Stage.APPROVED),
+            ("APPROVED-ONLINE", Stage.APPROVED),
+            ("approved_offline", Stage.APPROVED),
+            ("OK", Stage.APPROVED),
+            ("COMPLETED", Stage.APPROVED),
+            ("FIRST-STEP-COMPLETED", Stage.FIRST_STEP),
+            ("CANCELLED", Stage.CANCELLED),
+            ("CANCELLED_BEFORE_START", Stage.CANCELLED),
+            ("DECLINED-ONLINE", Stage.DECLINED),
+            ("DISAPPROVED", Stage.DECLINED),
+            ("", Stage.MISSING),
         ):
-            self.assertIs(Reply("GetLastResult", {"transactionResult": word}).verdict, verdict, word)
+            self.assertIs(Reply("GetLastResult", {"transactionResult": word}).stage, verdict, word)
 
     def test_status_inside(self) -> None:
         """A status among the params counts as one beside them."""
@@ -397,6 +401,27 @@ class Scripted(Protocol):
         self.transport.write(frame((replies.pop(0) if len(replies) > 1 else replies[0]).encode()))
 
 
+class Desk(SsiTerminal):
+    """A till with one method for a purchase, in one step or two."""
+
+    two_steps = True
+
+    async def pay(
+        self,
+        kopecks: int,
+        merchant: str,
+        uid: str,
+        patience: float | None = None,
+        progress: StatusListener | None = None,
+    ) -> Reply:
+        """Take ``kopecks`` from a card."""
+        purchase = Purchase(kopecks, merchant_id=merchant, transaction_uid=uid or None)
+        if not self.two_steps:
+            return await self.run(purchase, patience=patience, progress=progress)
+        read = await self.begin(purchase, patience, progress)
+        return await self.finish(purchase, patience=patience, progress=progress) if read.waits else read
+
+
 class _WithTerminal(SynchronousTestCase):
     """A register and a simulated terminal, on one clock."""
 
@@ -407,7 +432,7 @@ class _WithTerminal(SynchronousTestCase):
         self.late: list[Reply] = []
         self.shown: list[str] = []
         self.wire = MemoryEndpoint(self.clock, lambda: self.device.buildProtocol(None))
-        self.desk = SsiTerminal(self.wire, self.clock, late=self.late.append)
+        self.desk = Desk(self.wire, self.clock, late=self.late.append)
 
     def rule(self, on: str, then: str, **more: object) -> None:
         """Add what shall go wrong next."""
@@ -491,7 +516,7 @@ class OperationTests(_WithTerminal):
         """The card is told after the first step, and the second one takes another sum."""
         purchase = Purchase(6000, merchant_id="M1", transaction_uid=UID)
         read = self.run_(self.desk.begin(purchase))
-        self.assertEqual((read.waits, read.verdict), (True, Verdict.FIRST_STEP))
+        self.assertEqual((read.waits, read.stage), (True, Stage.FIRST_STEP))
         self.assertRegex(read.result.pan, r"^\d{6}\*+\d{4}$")
         self.assertEqual(self.ledger(), [])
         done = self.run_(self.desk.finish(purchase, 5500))
@@ -503,8 +528,8 @@ class OperationTests(_WithTerminal):
         self.run_(self.desk.begin(purchase))
         self.assertEqual(self.run_(self.desk.interrupt()).code, "")
         self.wire.advance(2)
-        self.assertIs(self.run_(self.desk.find(UID)).verdict, Verdict.CANCELLED)
-        self.assertIs(self.run_(self.desk.finish(purchase)).verdict, Verdict.CANCELLED)
+        self.assertIs(self.run_(self.desk.find(UID)).stage, Stage.CANCELLED)
+        self.assertIs(self.run_(self.desk.finish(purchase)).stage, Stage.CANCELLED)
         self.assertEqual(self.ledger(), [("payment", "refused", 6000)])
 
     def test_went_on_alone(self) -> None:
@@ -529,32 +554,32 @@ class OperationTests(_WithTerminal):
         """The bank's refusal comes as a result with its code."""
         self.rule("payment", "refuse", code="51")
         reply = self.run_(self.desk.pay(100, "M1", UID))
-        self.assertEqual((reply.verdict, reply.result.response_code, reply.code), (Verdict.DECLINED, "0051", ""))
+        self.assertEqual((reply.stage, reply.result.response_code, reply.code), (Stage.DECLINED, "0051", ""))
 
     def test_refused_at_once(self) -> None:
         """What the terminal refuses to begin is told by its error instead of the acknowledgement."""
         for cause, code in (("settle_first", "E15"), ("journal_full", "E15"), ("no_paper", "E18"), ("busy", "E06")):
             self.rule("payment", "refuse", code=cause)
             reply = self.run_(self.desk.pay(100, "M1", f"uid-{cause}"))
-            self.assertEqual((reply.code, reply.verdict), (code, Verdict.UNTOLD))
+            self.assertEqual((reply.code, reply.stage), (code, Stage.MISSING))
         self.assertEqual(self.run_(self.desk.pay(100, "M9", OTHER)).code, "E07")
 
     def test_refused_later(self) -> None:
         """What the terminal refuses on the way is told in the result, with the error's number."""
         self.rule("payment", "refuse", code="no_link")
         reply = self.run_(self.desk.pay(100, "M1", UID))
-        self.assertEqual((reply.verdict, reply.result.error_details), (Verdict.DECLINED, "E10"))
+        self.assertEqual((reply.stage, reply.result.error_details), (Stage.DECLINED, "E10"))
 
     def test_cancelled_by_the_customer(self) -> None:
         """A key on the terminal ends the payment as cancelled."""
         self.rule("payment", "refuse", code="cancelled")
-        self.assertIs(self.run_(self.desk.pay(100, "M1", UID)).verdict, Verdict.CANCELLED)
+        self.assertIs(self.run_(self.desk.pay(100, "M1", UID)).stage, Stage.CANCELLED)
 
     def test_busy(self) -> None:
         """A terminal at work refuses another operation, and its own is not disturbed."""
         self.device.terminal.duration = 10
         paying = self.begun(self.desk.pay(100, "M1", UID), 2)
-        self.assertEqual(self.run_(self.desk.void("1", OTHER)).code, "E06")
+        self.assertEqual(self.run_(self.desk.run(Void("1", OTHER))).code, "E06")
         self.assertTrue(self.successResultOf(self.wire.wait(paying)).approved)
 
     def test_interrupt(self) -> None:
@@ -563,7 +588,7 @@ class OperationTests(_WithTerminal):
         self.device.terminal.duration = 10
         paying = self.begun(self.desk.pay(300, "M1", UID), 1)
         self.assertEqual(self.run_(self.desk.interrupt()).code, "")
-        self.assertIs(self.successResultOf(self.wire.wait(paying)).verdict, Verdict.CANCELLED)
+        self.assertIs(self.successResultOf(self.wire.wait(paying)).stage, Stage.CANCELLED)
         paying = self.begun(self.desk.pay(400, "M1", OTHER), 7)
         self.assertEqual(self.run_(self.desk.interrupt()).code, "E08")
         self.assertTrue(self.successResultOf(self.wire.wait(paying)).approved)
@@ -573,41 +598,49 @@ class OperationTests(_WithTerminal):
         """A payment is cancelled once by its number; a number that is none cancels nothing."""
         number = self.run_(self.desk.pay(300, "M1", UID)).result.invoice_num
         for wrong in ("", "0", "x", "9" * 20):
-            self.assertEqual(self.run_(self.desk.void(wrong, OTHER)).code, "E20")
-        reply = self.run_(self.desk.void(number, OTHER))
+            self.assertEqual(self.run_(self.desk.run(Void(wrong, OTHER))).code, "E20")
+        reply = self.run_(self.desk.run(Void(number, OTHER)))
         self.assertEqual((reply.approved, reply.result.original_trn_name), (True, "Void"))
-        again = self.run_(self.desk.void(number, "third"))
-        self.assertEqual((again.verdict, again.result.error_details), (Verdict.DECLINED, "E21"))
+        again = self.run_(self.desk.run(Void(number, "third")))
+        self.assertEqual((again.stage, again.result.error_details), (Stage.DECLINED, "E21"))
 
     def test_refund(self) -> None:
         """A refund goes by the RRN of the payment."""
         rrn = self.run_(self.desk.pay(300, "M1", UID)).result.rrn
-        reply = self.run_(self.desk.refund(100, rrn, "M1", OTHER))
+        reply = self.run_(self.desk.run(Refund(100, merchant_id="M1", rrn=rrn, transaction_uid=OTHER)))
         self.assertEqual((reply.approved, reply.result.original_trn_name), (True, "Refund"))
-        self.assertFalse(self.run_(self.desk.refund(100, "000000000001", "M1", "third")).approved)
-        self.assertEqual(self.run_(self.desk.refund(100, "", "M1", "fourth")).code, "E04")
+        self.assertFalse(
+            self.run_(
+                self.desk.run(Refund(100, merchant_id="M1", rrn="000000000001", transaction_uid="third"))
+            ).approved
+        )
+        self.assertEqual(
+            self.run_(self.desk.run(Refund(100, merchant_id="M1", rrn="", transaction_uid="fourth"))).code, "E04"
+        )
 
     def test_cashback(self) -> None:
         """Goods and cash are taken as one sum."""
-        told = self.run_(self.desk.cashback(100, 5000, "M1", UID)).result
+        told = self.run_(self.desk.run(CashBack(100, 5000, merchant_id="M1", transaction_uid=UID))).result
         self.assertEqual((told.trans_amount, told.cash_amount), (5100, 5000))
 
     def test_reports(self) -> None:
         """Totals leave the batch open, the general report closes it, and each has its slip."""
         number = self.run_(self.desk.pay(300, "M1", UID)).result.invoice_num
-        self.assertIn("3.00", self.run_(self.desk.totals("M1")).result.receipt)
-        self.assertEqual(self.run_(self.desk.settle("M1")).code, "")
+        self.assertIn("3.00", self.run_(self.desk.report(XReport("M1"))).result.receipt)
+        self.assertEqual(self.run_(self.desk.report(ZReport("M1"))).code, "")
         self.assertIn("3.00", self.run_(self.desk.report_slip()).result.receipt)
-        self.assertEqual(self.run_(self.desk.void(number, OTHER)).result.error_details, "E20")
+        self.assertEqual(self.run_(self.desk.run(Void(number, OTHER))).result.error_details, "E20")
         self.rule("settlement", "refuse", code="no_link")
-        self.assertEqual(self.run_(self.desk.settle("M1")).code, "E10")
-        self.assertEqual(self.run_(self.desk.totals("M7")).code, "E07")
+        self.assertEqual(self.run_(self.desk.report(ZReport("M1"))).code, "E10")
+        self.assertEqual(self.run_(self.desk.report(XReport("M7"))).code, "E07")
 
     def test_questions(self) -> None:
         """Merchants, model, the line to the bank and the status are told."""
         self.assertEqual(self.run_(self.desk.ping()).code, "")
         self.assertEqual(self.run_(self.desk.merchants()).merchants, [Merchant("M1", "DM000001", "МАГАЗИН")])
-        self.assertEqual(self.run_(self.desk.info()).params["terminalSerialNumber"], "DM000001")
+        self.assertEqual(
+            self.run_(self.desk.ask(GetTerminalInfo().request())).params["terminalSerialNumber"], "DM000001"
+        )
         self.assertEqual(self.run_(self.desk.echo("M1")).code, "")
         self.assertEqual(self.run_(self.desk.echo("M9")).code, "E07")
         self.assertEqual(self.run_(self.desk.status()), "S00")
@@ -705,7 +738,7 @@ class DoubtTests(_WithTerminal):
 
     def test_somebody_elses_result(self) -> None:
         """The result of another operation is never taken for ours."""
-        told = Result(transaction_result="APPROVED", transaction_uid=OTHER, trans_amount=500).told()
+        told = Result(transaction_result="APPROVED", transaction_uid=OTHER, trans_amount=500).filled()
         self.scripted(GetResultByUid=[Reply("GetResultByUid", told)])
         self.assertIsInstance(self.failed(self.desk.pay(500, "M1", UID, patience=20)), Silent)
         self.assertIsInstance(self.failed(self.desk.find(UID)), Garbled)

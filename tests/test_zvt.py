@@ -22,7 +22,7 @@ from protocols.simulators.zvt import TerminalSettings, ZvtLine, ZvtTerminal
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import messages as m
 from protocols.terminals.zvt.apdu import Apdu, ApduDeframer
-from protocols.terminals.zvt.protocol import Answer, ZvtProtocol, ZvtSettings
+from protocols.terminals.zvt.protocol import ZvtAnswer, ZvtProtocol, ZvtSettings
 from tests.vectors.zvt import APDUS, BANNER
 
 RAW = {vector.name: vector.raw for vector in APDUS}
@@ -70,14 +70,14 @@ class _AtTheTill(SynchronousTestCase):
         self.transport.clear()
         return cast(bytes, value)
 
-    def pay(self, **more: Any) -> Deferred[Answer]:
+    def pay(self, **more: Any) -> Deferred[ZvtAnswer]:
         """A payment whose command was taken."""
         due = self.protocol.pay(2040, self.store, **more)
         self.written()
         self.protocol.dataReceived(YES)
         return due
 
-    def answer(self, due: Deferred[Answer]) -> Answer:
+    def answer(self, due: Deferred[ZvtAnswer]) -> ZvtAnswer:
         """How the operation has ended; nothing may be left behind."""
         answer = self.successResultOf(due)
         self.assertEqual(self.clock.getDelayedCalls(), [])
@@ -363,7 +363,7 @@ class StoreTests(_AtTheTill):
 class LimitTests(_AtTheTill):
     """Every wait has an end."""
 
-    def silent(self, due: Deferred[Answer]) -> float:
+    def silent(self, due: Deferred[ZvtAnswer]) -> float:
         """After how many seconds the operation was given up; the line must be closed."""
         failure = self.failureResultOf(due, Silent)
         self.assertTrue(self.transport.disconnecting)
@@ -484,7 +484,7 @@ class BrokenLineTests(_AtTheTill):
         for piece in pieces:
             protocol.dataReceived(piece)
         for end in ended:
-            good = isinstance(end, Answer) or (isinstance(end, Failure) and end.check(Garbled, LineLost))
+            good = isinstance(end, ZvtAnswer) or (isinstance(end, Failure) and end.check(Garbled, LineLost))
             self.assertTrue(good, end)
 
 
@@ -626,12 +626,12 @@ class _WithTerminal(SynchronousTestCase):
         """Let the next operation meet a rule."""
         self.terminal.scenario.replace({"rules": [{"on": on, "then": then, **more}]})
 
-    def answer(self, due: Deferred[Answer]) -> Answer:
+    def answer(self, due: Deferred[ZvtAnswer]) -> ZvtAnswer:
         """How the operation has ended, once all bytes have arrived."""
         self.pump.flush()
         return self.successResultOf(due)
 
-    def error(self, due: Deferred[Answer], *errors: type[Exception]) -> None:
+    def error(self, due: Deferred[ZvtAnswer], *errors: type[Exception]) -> None:
         """The operation has failed so."""
         self.pump.flush()
         self.failureResultOf(due, *errors)
@@ -772,7 +772,7 @@ class OperationTests(_WithTerminal):
 class RecoveryTests(_WithTerminal):
     """After a lost answer the till can find out what happened."""
 
-    def reconnected(self) -> Answer:
+    def reconnected(self) -> ZvtAnswer:
         """The last result, asked for on a new line."""
         self.connect()
         self.assertTrue(self.answer(self.till.register()).done)

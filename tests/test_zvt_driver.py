@@ -24,7 +24,7 @@ from dmtwisted.terminals.zvt.proof import Before, Receipt, _moment, judge
 from dmtwisted.terminals.zvt.settings import DRIVER, ZvtSettings
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.zvt import codes
-from protocols.terminals.zvt.protocol import Answer
+from protocols.terminals.zvt.protocol import ZvtAnswer
 from tests.chaos import WireDesk
 from tests.terminal_desk import CardPromises, FaultPromises, _Failing
 from tests.terminal_matrix import shows
@@ -535,7 +535,7 @@ class AbortTests(SynchronousTestCase):
         order = Order(Task.PAYMENT, "u", 1)
         for states, interrupted, res in (((0x0A, 0x01), False, 5001), ((0x0A,), False, 5023), ((0x01,), True, 5023)):
             driver._interrupted = interrupted
-            answer = Answer(True, False, codes.ABORTED, states=states)
+            answer = ZvtAnswer(True, False, codes.ABORTED, states=states)
             self.assertEqual(driver._declined(order, answer).res, res)
 
 

@@ -1,9 +1,9 @@
-"""A simulated Caisse-AP terminal: the device's end of the wire, with its habits (terminals.md 9).
+"""A simulated Caisse-AP terminal: the device's end of the wire (docs/reference/caisse-ap.md#simulator).
 
 - One request for each line; after the answer it closes the line.
-- While it works it ignores every other request, without a word.
-- A request in a currency that it does not know, or without a field that it needs, is answered with AE 01.
-- An operation goes on when the line breaks, and nobody can ask for it later.
+- While it works it ignores every other request.
+- A request in an unknown currency, or without a required field, is answered with AE 01.
+- An operation goes on when the line breaks, and cannot be queried later.
 - A debit takes any amount; a cancel takes back the last operation of that amount in the open batch.
 """
 
@@ -12,17 +12,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
-from twisted.python.failure import Failure
+from twisted.internet.interfaces import IReactorTime
 
 from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
-from protocols.terminals.caisse_ap import Action, Answer, Ask, Deframer, Detail, Done, Fields, encode_fields
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
+from protocols.terminals.caisse_ap import (
+    Action,
+    CaisseApAnswer,
+    CaisseApRequest,
+    Deframer,
+    Detail,
+    Done,
+    Fields,
+    encode_fields,
+)
+from protocols.terminals.lines import stop
 
 QUIET = 0.05
-"""Seconds after which a request that has all its fields counts as ended."""
+"""Seconds after which a request with all its fields counts as ended."""
 
 DETAILS = {
     Cause.BANK: Detail.REFUSED,
@@ -34,13 +43,13 @@ DETAILS = {
     Cause.NOT_FOUND: Detail.FORBIDDEN,
     Cause.REVERSED: Detail.FORBIDDEN,
 }
-"""What it answers for a cause; for others that it was not completed."""
+"""Its answer for a cause; for others that it was not completed."""
 
 GARBAGE = b"\x00\xffHTTP/1.1 500"
 
 
-class CaisseApDevice(Factory):
-    """The device: one terminal, whose lines come and go.
+class CaisseApDevice(TerminalDevice["_CaisseApLine"]):
+    """The device: one terminal, whose lines come and go; see `TerminalDevice`.
 
     :param currencies: ISO numbers that it takes.
     """
@@ -48,22 +57,23 @@ class CaisseApDevice(Factory):
     def __init__(
         self, terminal: Terminal, clock: IReactorTime, currencies: frozenset[str] = frozenset({"978", "980"})
     ) -> None:
-        self.terminal, self.clock, self.currencies = terminal, clock, currencies
+        super().__init__(terminal, clock)
+        self.currencies = currencies
 
-    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """A line for whoever calls, unless the scenario says `unreachable`."""
-        return _Line(self) if self.terminal.takes_call() else None
+    def line(self) -> _CaisseApLine:
+        """See `TerminalDevice.line`."""
+        return _CaisseApLine(self)
 
-    def answer(self, ask: Ask, outcome: Outcome) -> Answer:
-        """How the device tells of ``outcome``."""
+    def answer(self, ask: CaisseApRequest, outcome: Outcome) -> CaisseApAnswer:
+        """The answer for ``outcome``."""
         if not outcome.approved:
             if outcome.cause is Cause.BANK and outcome.code in {detail.value for detail in Detail}:
                 # A rule of the scenario may name the wire's own code.
-                return Answer(ask, Done.NOT_DONE, Detail(outcome.code))
-            return Answer(ask, Done.NOT_DONE, DETAILS.get(outcome.cause or Cause.BANK, Detail.NOT_COMPLETED))
+                return CaisseApAnswer(ask, Done.NOT_DONE, Detail(outcome.code))
+            return CaisseApAnswer(ask, Done.NOT_DONE, DETAILS.get(outcome.cause or Cause.BANK, Detail.NOT_COMPLETED))
         card = outcome.card
         contactless = card is not None and card.entry == "CONTACTLESS"
-        return Answer(
+        return CaisseApAnswer(
             replace(ask, cents=outcome.amount),
             Done.DONE,
             application="00B" if contactless else "001",
@@ -75,50 +85,40 @@ class CaisseApDevice(Factory):
         )
 
 
-class _Line(Protocol):
+class _CaisseApLine(TerminalLine):
     """One line to the device."""
 
     def __init__(self, device: CaisseApDevice) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._served = self._gone = False
-        self._ended: IDelayedCall | None = None
+        self._served = False
 
     def dataReceived(self, data: bytes) -> None:
-        """Read the request; it ends where nothing follows."""
+        """Read the request; it ends when nothing follows."""
         if self._served:
             return
-        self._stop()
+        stop(self._timer)
         try:
             self._deframer.feed(data)
         except Garbled:
             self._refuse(self._deframer.fields, Detail.FORMAT)
             return
-        if self._deframer.between_fields and Ask.complete(self._deframer.fields):
-            self._ended = self._device.clock.callLater(QUIET, self._serve)
-
-    def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Nobody is there to be told any more; what runs goes on."""
-        self._gone = True
-        self._stop()
-
-    def _stop(self) -> None:
-        if self._ended is not None and self._ended.active():
-            self._ended.cancel()
+        if self._deframer.between_fields and CaisseApRequest.complete(self._deframer.fields):
+            self._later(self._device.clock, QUIET, self._serve)
 
     def _serve(self) -> None:
         device, fields = self._device, self._deframer.fields
         self._served = True
         if device.terminal.running is not None:
-            return  # It looks at nothing else while it works.
+            return  # It ignores other requests while it works.
         try:
-            ask = Ask.of(fields)
+            ask = CaisseApRequest.of(fields)
         except Garbled:
             unknown = fields["CD"] not in {each.value for each in Action}
             self._refuse(fields, Detail.UNKNOWN_ACTION if unknown else Detail.FORMAT)
             return
         if not all(value.isascii() for value in fields.values()):
-            # What it cannot say itself it cannot mirror.
+            # It cannot mirror what it cannot send.
             self._refuse(fields, Detail.FORMAT)
             return
         if ask.currency not in device.currencies:
@@ -131,12 +131,12 @@ class _Line(Protocol):
             operation = self._operation(ask)
         except Busy:
             return
-        if ask.at_once and operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
-            self._say(Answer(ask, Done.TAKEN).encode())
+        if ask.at_once and operation.fate not in UNHEARD:
+            self._say(CaisseApAnswer(ask, Done.TAKEN).encode())
             return
         operation.ending.addCallback(self._tell, lambda outcome: device.answer(ask, outcome))
 
-    def _operation(self, ask: Ask) -> Operation:
+    def _operation(self, ask: CaisseApRequest) -> Operation:
         terminal = self._device.terminal
         if ask.action is Action.DEBIT:
             return terminal.purchase(ask.cents, reference=ask.reference)
@@ -144,17 +144,17 @@ class _Line(Protocol):
             return terminal.refund(ask.cents, reference=ask.reference)
         return terminal.cancel(amount=ask.cents, reference=ask.reference)
 
-    def _duplicate(self, ask: Ask) -> None:
+    def _duplicate(self, ask: CaisseApRequest) -> None:
         device = self._device
-        fate = device.terminal.probe()
         found = device.terminal.last()
-        answer = Answer(ask, Done.DONE) if found is not None else Answer(ask, Done.NOT_DONE, Detail.NOT_COMPLETED)
-        if fate.delay:
-            device.clock.callLater(fate.delay, self._play, fate.line, answer.encode())
-        else:
-            self._play(fate.line, answer.encode())
+        answer = (
+            CaisseApAnswer(ask, Done.DONE)
+            if found is not None
+            else CaisseApAnswer(ask, Done.NOT_DONE, Detail.NOT_COMPLETED)
+        )
+        device.terminal.query(lambda fate: self._play(fate.line, answer.encode()))
 
-    def _tell(self, ending: Ending, answer: Callable[[Outcome], Answer]) -> None:
+    def _tell(self, ending: Ending, answer: Callable[[Outcome], CaisseApAnswer]) -> None:
         self._play(ending.line, answer(ending.outcome).encode() if ending.outcome is not None else b"")
 
     def _play(self, line: Then, message: bytes) -> None:
@@ -169,7 +169,7 @@ class _Line(Protocol):
                 self._say(message)
 
     def _refuse(self, fields: Fields, detail: Detail) -> None:
-        """Say what was wrong with a request that cannot be mirrored as a whole."""
+        """Refuse a request that cannot be mirrored as a whole."""
         self._served = True
         mirrored = {tag: value for tag, value in fields.items() if tag in ("CJ", "CA", "CE", "BA", "CD", "CB")}
         version = {"CZ": fields.get("CZ", "0300")}
@@ -180,10 +180,5 @@ class _Line(Protocol):
         self._say(message)
 
     def _say(self, message: bytes) -> None:
-        if self.transport is not None and not self._gone:
-            self.transport.write(message)
+        self._write(message)
         self._hang_up()
-
-    def _hang_up(self) -> None:
-        if self.transport is not None:
-            self.transport.loseConnection()

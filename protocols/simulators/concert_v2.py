@@ -1,39 +1,40 @@
-"""A simulated Concert V2 terminal: the device's end of the wire, with its habits (terminals.md 10).
+"""A simulated Concert V2 terminal: the device's end of the wire (docs/reference/concert-v2.md#simulator).
 
 - A call while it works is answered with NAK.
 - It begins the operation when it has read the request, and its own session when the operation is over.
-- Its answer it tells again while nobody acknowledges it, four times in all; then it forgets it: there is no query.
+- It sends an answer that is not acknowledged four times in all, then forgets it: there is no query.
 - An operation goes on when the line breaks.
-- The wish for an answer at once is not granted: it answers when the customer is done.
+- It ignores the flag for an answer at once: it answers when the customer is done.
 - A `busy` rule of the scenario is answered with result 9, because the request is read by then; a `probe` rule
-  meets the next call.
+  applies to the next call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
-from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome, Terminal
+from protocols.simulators.terminal import Busy, Cause, Ending, Operation, Outcome
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.concert_v2 import (
-    Answer,
-    Ask,
-    Damaged,
+    ConcertAnswer,
+    ConcertRequest,
     Deframer,
     Kind,
-    Payload,
     Result,
     Signal,
     frame,
 )
+from protocols.terminals.lines import stop
+from protocols.terminals.stx_frames import (
+    Damaged,
+    Payload,
+)
 
 REPEATS = 3
-"""How often the device calls or tells its answer again."""
+"""How often the device repeats its call or its answer."""
 
 BYTE_WAIT = 1.0
 """Seconds that it waits for an acknowledgement, and for the end of the till's session."""
@@ -45,18 +46,15 @@ SPOILT = 0x55
 """What `garbage` does to a check byte."""
 
 
-class ConcertDevice(Factory):
+class ConcertDevice(TerminalDevice["_ConcertLine"]):
     """The device: one terminal behind any stream of bytes."""
 
-    def __init__(self, terminal: Terminal, clock: IReactorTime) -> None:
-        self.terminal, self.clock = terminal, clock
+    def line(self) -> _ConcertLine:
+        """See `TerminalDevice.line`."""
+        return _ConcertLine(self)
 
-    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """A line for whoever calls, unless the scenario says `unreachable`."""
-        return _Line(self) if self.terminal.takes_call() else None
-
-    def answer(self, ask: Ask, outcome: Outcome) -> Answer:
-        """How the device tells of ``outcome``."""
+    def answer(self, ask: ConcertRequest, outcome: Outcome) -> ConcertAnswer:
+        """The answer for ``outcome``."""
         code = Result.DONE.value
         if not outcome.approved:
             code = (Result.NOT_VERIFIED if outcome.cause in UNVERIFIED else Result.REFUSED).value
@@ -65,20 +63,19 @@ class ConcertDevice(Factory):
         cents = outcome.amount if outcome.approved else ask.cents
         card = outcome.card.pan.replace("*", "X") if outcome.card is not None else ""
         report = f"{card:<19}".ljust(55, "0") if ask.full else None
-        return Answer(cents, code, ask.register, ask.mode.value, report, ask.currency, "0" * 10)
+        return ConcertAnswer(cents, code, ask.register, ask.mode.value, report, ask.currency, "0" * 10)
 
 
-class _Line(Protocol):
+class _ConcertLine(TerminalLine):
     """One line to the device."""
 
     def __init__(self, device: ConcertDevice) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._called = self._gone = False
+        self._called = False
         self._outbox: bytes | None = None
         self._calling = self._telling = False
         self._tries = 0
-        self._timer: IDelayedCall | None = None
 
     def dataReceived(self, data: bytes) -> None:
         """Read what the till sends."""
@@ -98,10 +95,9 @@ class _Line(Protocol):
                     self._say(Signal.NAK)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Nobody is there to be told any more; what runs goes on."""
-        self._gone = True
+        """See `TerminalLine.connectionLost`."""
+        super().connectionLost(reason)
         self._outbox = None
-        self._stop()
 
     # The till's session.
 
@@ -128,7 +124,7 @@ class _Line(Protocol):
         if not self._called:
             return
         try:
-            ask = Ask.decode(payload)
+            ask = ConcertRequest.decode(payload)
         except Garbled:
             self._say(Signal.NAK)
             return
@@ -137,14 +133,16 @@ class _Line(Protocol):
             operation = self._operation(ask)
         except Busy:
             self._say(Signal.ACK)
-            refusal = Answer(ask.cents, Result.NOT_VERIFIED.value, ask.register, ask.mode.value, None, ask.currency)
+            refusal = ConcertAnswer(
+                ask.cents, Result.NOT_VERIFIED.value, ask.register, ask.mode.value, None, ask.currency
+            )
             self._tell_later(frame(refusal.encode()))
             return
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             self._say(Signal.ACK)
         operation.ending.addCallback(self._ended, ask)
 
-    def _operation(self, ask: Ask) -> Operation:
+    def _operation(self, ask: ConcertRequest) -> Operation:
         terminal = self._device.terminal
         if ask.kind is Kind.CREDIT:
             return terminal.refund(ask.cents)
@@ -152,7 +150,7 @@ class _Line(Protocol):
             return terminal.cancel(amount=ask.cents)
         return terminal.purchase(ask.cents)
 
-    def _ended(self, ending: Ending, ask: Ask) -> None:
+    def _ended(self, ending: Ending, ask: ConcertRequest) -> None:
         if ending.line in (Then.LOST_BEFORE, Then.LOST_AFTER):
             self._hang_up()
         elif ending.outcome is not None:
@@ -162,7 +160,7 @@ class _Line(Protocol):
             self._tell_later(whole)
 
     def _till_is_done(self) -> None:
-        """The till's session is over, so the device may begin its own."""
+        """After the till's session the device may open its own."""
         self._called = False
         if self._outbox is not None and not self._calling and not self._telling:
             self._call()
@@ -174,7 +172,7 @@ class _Line(Protocol):
             return
         self._outbox, self._tries = whole, 0
         # The till's EOT may be here already or on its way.
-        self._later(self._till_is_done)
+        self._later(self._device.clock, BYTE_WAIT, self._till_is_done)
 
     def _call(self) -> None:
         self._calling = True
@@ -183,7 +181,7 @@ class _Line(Protocol):
             self._forget()
             return
         self._say(Signal.ENQ)
-        self._later(self._call)
+        self._later(self._device.clock, BYTE_WAIT, self._call)
 
     def _tell(self) -> None:
         self._tries += 1
@@ -191,10 +189,10 @@ class _Line(Protocol):
             self._forget()
             return
         self._write(self._outbox)
-        self._later(self._tell)
+        self._later(self._device.clock, BYTE_WAIT, self._tell)
 
     def _reacted(self, signal: Signal) -> None:
-        """The till acknowledges the call or the answer, or wants it again."""
+        """Handle the acknowledgement of the call or of the answer."""
         if self._calling:
             if signal is Signal.ACK:
                 self._calling, self._telling, self._tries = False, True, 0
@@ -206,31 +204,10 @@ class _Line(Protocol):
                 self._tell()
 
     def _forget(self) -> None:
-        self._stop()
+        stop(self._timer)
         self._outbox = None
         self._calling = self._telling = False
         self._say(Signal.EOT)
 
-    # Bytes and time.
-
-    def _later(self, then: Callable[[], None]) -> None:
-        self._stop()
-        self._timer = self._device.clock.callLater(BYTE_WAIT, then)
-
-    def _stop(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None and timer.active():
-            timer.cancel()
-
     def _say(self, signal: Signal) -> None:
         self._write(signal.encode())
-
-    def _write(self, data: bytes) -> None:
-        if self.transport is not None and not self._gone:
-            self.transport.write(data)
-
-    def _hang_up(self) -> None:
-        self._gone = True
-        self._stop()
-        if self.transport is not None:
-            self.transport.loseConnection()

@@ -1,10 +1,10 @@
-"""A simulated ECR17 terminal: the device's end of the wire, with its habits (terminals.md 8).
+"""A simulated ECR17 terminal: the device's end of the wire (docs/reference/ecr17.md#simulator).
 
 - While an operation runs it answers nothing, not even the status request.
-- A frame with a wrong check byte gets NAK, a right one ACK; its own answers it repeats until they are acknowledged.
-- An operation goes on when the line breaks; `G` tells its final answer later.
+- A frame with a wrong check byte gets NAK, a right one ACK. It repeats its own answers until they are acknowledged.
+- An operation goes on when the line breaks; `G` returns its final answer later.
 - Its applications (`K`) are one function of XML; without one it knows no service. Long answers come in pieces.
-- Pre-authorisations are switched off in it, as a bank may do: they are answered with `09`.
+- Pre-authorisations are switched off, as a bank may do: they are answered with `09`.
 
 Faults come from the scenario of the `Terminal` behind it: `garbage` is an answer whose check byte is always wrong.
 """
@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import CANCEL, PAYMENT, Busy, Card, Cause, Ending, Outcome, State, Terminal
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.ecr17.answers import (
     APPROVED,
     NO_CARD,
@@ -38,14 +39,10 @@ from protocols.terminals.ecr17.answers import (
     TotalsAnswer,
 )
 from protocols.terminals.ecr17.frames import (
-    ACK,
-    NAK,
     Acknowledgement,
-    Damaged,
     Deframer,
+    DisplayText,
     Lrc,
-    Payload,
-    Progress,
     control,
     frame,
 )
@@ -67,9 +64,16 @@ from protocols.terminals.ecr17.requests import (
     decode_request,
 )
 from protocols.terminals.ecr17.ticket import write_ticket
+from protocols.terminals.lines import stop
+from protocols.terminals.stx_frames import (
+    ACK,
+    NAK,
+    Damaged,
+    Payload,
+)
 
 REPEATS = 3
-"""How often the terminal sends an answer again that nobody acknowledged."""
+"""How often the terminal repeats an answer that is not acknowledged."""
 
 DISPLAY = {
     State.WAITING_CARD: "INSERIRE CARTA",
@@ -92,7 +96,7 @@ REASONS = {
     Cause.SETTLE_FIRST: (REFUSED, "CHIUSURA NECESSARIA"),
     Cause.JOURNAL_FULL: (REFUSED, "MEMORIA PIENA"),
 }
-"""Result code and text of a refusal that is the terminal's own."""
+"""Result code and text of a refusal by the terminal itself."""
 
 NO_SERVICE = '<ecrres><p k="RESPID">1</p><p k="RESPMSG">SERVIZIO SCONOSCIUTO</p></ecrres>'
 """What a terminal without applications answers."""
@@ -102,14 +106,13 @@ SPOILT = 0x55
 """What `garbage` does to a check byte."""
 
 
-class Ecr17Device(Factory):
-    """The device: one terminal, whose lines come and go.
+class Ecr17Device(TerminalDevice["_Ecr17Line"]):
+    """The device: one terminal, whose lines come and go; see `TerminalDevice`.
 
-    :param terminal: what it believes; its scenario steers the faults.
     :param lrc: the variant of the check byte that it understands.
     :param number: the terminal's number in its answers, 8 digits.
     :param closes: close the line when an answer is acknowledged, as some terminals do.
-    :param services: what its applications answer, XML in and out.
+    :param services: its applications: XML in and out.
     :param ack_wait: after so many seconds it repeats an answer that was not acknowledged.
     """
 
@@ -124,19 +127,20 @@ class Ecr17Device(Factory):
         closes: bool = False,
         services: Callable[[str], str] = lambda _: NO_SERVICE,
     ) -> None:
-        self.terminal, self.clock, self.lrc = terminal, clock, lrc
+        super().__init__(terminal, clock)
+        self.lrc = lrc
         self.number, self.ack_wait, self.state, self.closes = number, ack_wait, state, closes
         self.services = services
         self.prints_on_register = False
         self.card: Card | None = None
         self._last: Outcome | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
-        """A line for whoever calls, unless the scenario says `unreachable`."""
-        return _Line(self) if self.terminal.takes_call() else None
+    def line(self) -> _Ecr17Line:
+        """See `TerminalDevice.line`."""
+        return _Ecr17Line(self)
 
     def remember(self, outcome: Outcome) -> None:
-        """Keep what `G` will tell."""
+        """Keep the outcome that `G` returns."""
         self._last = outcome
 
     @property
@@ -148,7 +152,7 @@ class Ecr17Device(Factory):
         return self._last
 
     def final(self, outcome: Outcome | None) -> PaymentAnswer:
-        """How the device tells of ``outcome``."""
+        """The final answer for ``outcome``."""
         if outcome is None:
             return PaymentAnswer(REFUSED, text="NESSUNA OPERAZIONE", terminal=self.number)
         if not outcome.approved:
@@ -169,14 +173,14 @@ class Ecr17Device(Factory):
         )
 
     def slip(self, outcome: Outcome) -> str:
-        """A receipt in letters that this wire can carry."""
-        told = "APPROVATA" if outcome.approved else "NON APPROVATA"
+        """A receipt in characters that this wire can carry."""
+        title = "APPROVATA" if outcome.approved else "NON APPROVATA"
         card = outcome.card.pan if outcome.card is not None else ""
         sums = f"EUR {outcome.amount // 100}.{outcome.amount % 100:02d}"
-        return "\n".join((told, card, sums, f"STAN {outcome.stan:06d}", f"{outcome.at:%d/%m/%Y %H:%M}"))
+        return "\n".join((title, card, sums, f"STAN {outcome.stan:06d}", f"{outcome.at:%d/%m/%Y %H:%M}"))
 
 
-class _Line(Protocol):
+class _Ecr17Line(TerminalLine):
     """One line to the device."""
 
     log = Logger()
@@ -184,10 +188,8 @@ class _Line(Protocol):
     def __init__(self, device: Ecr17Device) -> None:
         self._device = device
         self._deframer = Deframer(device.lrc)
-        self._mute = False
         self._sending: list[bytes] = []
         self._tries = 0
-        self._timer: IDelayedCall | None = None
 
     def dataReceived(self, data: bytes) -> None:
         """Read what the till sends."""
@@ -201,17 +203,16 @@ class _Line(Protocol):
                     self._acknowledged(piece)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Nobody is there to be told any more; what runs goes on."""
+        """See `TerminalLine.connectionLost`."""
+        super().connectionLost(reason)
         self._sending.clear()
-        self._stop()
-        self._mute = True
 
     # Requests.
 
     def _asked(self, payload: bytes) -> None:
         device = self._device
         if device.terminal.running is not None or self._sending:
-            return  # While something runs the terminal does not even acknowledge.
+            return  # While an operation runs the terminal does not even acknowledge.
         try:
             request = decode_request(payload)
         except Garbled as garbled:
@@ -222,7 +223,7 @@ class _Line(Protocol):
         match request:
             case StatusRequest():
                 time = f"{device.terminal.now():%d%m%y%H%M}"
-                self._probed(StatusAnswer(device.state, time, "SIMULATOR", device.number))
+                self._probed(StatusAnswer(device.state, time, "SIMULATOR", terminal=device.number))
             case LastResult():
                 self._probed(device.final(device.last))
             case PrintOnRegister() | Reprint():
@@ -242,12 +243,8 @@ class _Line(Protocol):
             self._send(*_tickets(device.slip(device.last), device.number))
 
     def _probed(self, answer: Message) -> None:
-        """Message a query by the scenario's leave."""
-        fate = self._device.terminal.probe()
-        if fate.delay:
-            self._device.clock.callLater(fate.delay, self._play, fate.line, answer)
-        else:
-            self._play(fate.line, answer)
+        """Answer a query, unless the scenario wants something else."""
+        self._device.terminal.query(lambda fate: self._play(fate.line, answer))
 
     def _play(self, line: Then, answer: Message) -> None:
         match line:
@@ -297,7 +294,7 @@ class _Line(Protocol):
                     raise AssertionError("every other request is answered before")
         except Busy:
             return  # As while an operation runs.
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             self._write(control(ACK, device.lrc))
             taken.append(True)
             for state in seen:
@@ -305,8 +302,8 @@ class _Line(Protocol):
         operation.ending.addCallback(self._ended, tell)
 
     def _show(self, state: State) -> None:
-        if not self._mute and state in DISPLAY:
-            self._write(Progress(DISPLAY[state]).encode())
+        if not self._gone and state in DISPLAY:
+            self._write(DisplayText(DISPLAY[state]).encode())
 
     def _ended(self, ending: Ending, tell: Callable[[Outcome], Message]) -> None:
         device, outcome = self._device, ending.outcome
@@ -323,11 +320,11 @@ class _Line(Protocol):
         answers = [tell(outcome)]
         if moves_money and device.prints_on_register:
             answers += _tickets(device.slip(outcome), device.number)
-            # Back at rest the terminal prints by itself again.
+            # When it is idle again the terminal prints by itself.
             device.prints_on_register = False
         self._send(*answers, spoilt=ending.line is Then.GARBAGE)
 
-    # What the outcomes of other operations look like.
+    # Answers to other operations.
 
     def _card(self, outcome: Outcome) -> Message:
         self._device.card = outcome.card if outcome.approved else None
@@ -349,7 +346,7 @@ class _Line(Protocol):
     # Answers, each repeated until it is acknowledged.
 
     def _send(self, *answers: Message, spoilt: bool = False) -> None:
-        if self._mute:
+        if self._gone:
             return
         frames = [frame(answer.encode(), self._device.lrc) for answer in answers]
         if spoilt:
@@ -360,14 +357,13 @@ class _Line(Protocol):
             self._transmit()
 
     def _transmit(self) -> None:
-        self._stop()
         if self._tries > REPEATS:
             self._sending.clear()
             self._hang_up()
             return
         self._tries += 1
         self._write(self._sending[0])
-        self._timer = self._device.clock.callLater(self._device.ack_wait, self._transmit)
+        self._later(self._device.clock, self._device.ack_wait, self._transmit)
 
     def _acknowledged(self, piece: Acknowledgement) -> None:
         if not self._sending:
@@ -375,7 +371,7 @@ class _Line(Protocol):
         if not piece.taken:
             self._transmit()
             return
-        self._stop()
+        stop(self._timer)
         self._sending.pop(0)
         if self._sending:
             self._tries = 0
@@ -383,30 +379,15 @@ class _Line(Protocol):
         elif self._device.closes:
             self._hang_up()
 
-    def _write(self, data: bytes) -> None:
-        if self.transport is not None and not self._mute:
-            self.transport.write(data)
-
-    def _hang_up(self) -> None:
-        self._mute = True
-        self._stop()
-        if self.transport is not None:
-            self.transport.loseConnection()
-
-    def _stop(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None and timer.active():
-            timer.cancel()
-
 
 def _tickets(slip: str, number: str) -> list[Message]:
-    return [Receipt(piece, number) for piece in write_ticket(slip)]
+    return [Receipt(piece, terminal=number) for piece in write_ticket(slip)]
 
 
 def _pieces(xml: str, number: str) -> list[Message]:
     """``xml`` in as many messages as it needs."""
     cut = [xml[start : start + LONGEST_XML] for start in range(0, len(xml), LONGEST_XML)] or [""]
-    return [ServicePart(piece, n, n < len(cut), number) for n, piece in enumerate(cut, 1)]
+    return [ServicePart(piece, n, n < len(cut), terminal=number) for n, piece in enumerate(cut, 1)]
 
 
 def _why(outcome: Outcome) -> str:

@@ -27,7 +27,7 @@ from protocols.errors import NotReached
 
 @implementer(IAddress)
 class InProcessAddress:
-    """The place of a simulator in this process."""
+    """The address of a simulator in this process."""
 
 
 @implementer(ITransport, IConsumer, IPushProducer)
@@ -43,10 +43,10 @@ class Pipe:
         self.protocol: IProtocol | None = None
         self.other: Pipe | None = None
 
-    # What the protocol at this end does.
+    # Called by the protocol at this end.
 
     def write(self, data: bytes) -> None:
-        """Send ``data``; a closed line swallows it."""
+        """Send ``data``; a closed line drops it."""
         if data and self.other is not None and not self.disconnecting and not self._closed:
             self.other._incoming.append(bytes(data))
             self.other._soon()
@@ -71,7 +71,7 @@ class Pipe:
         self.loseConnection()
 
     def registerProducer(self, producer: Any, streaming: bool) -> None:
-        """Take what ``producer`` writes; one that waits to be asked is asked in each turn."""
+        """Take what ``producer`` writes; a pull producer is asked in each turn."""
         if not streaming:
             self._puller = producer
             self._soon()
@@ -81,11 +81,11 @@ class Pipe:
         self._puller = None
 
     def pauseProducing(self) -> None:
-        """Let what arrives wait."""
+        """Hold back what arrives."""
         self._paused = True
 
     def resumeProducing(self) -> None:
-        """Tell what arrives, and what waited."""
+        """Deliver what arrives, and what was held back."""
         self._paused = False
         self._soon()
 
@@ -94,14 +94,14 @@ class Pipe:
         self.loseConnection()
 
     def getPeer(self) -> IAddress:
-        """The simulator's place."""
+        """The simulator's address."""
         return InProcessAddress()
 
     def getHost(self) -> IAddress:
         """This process."""
         return InProcessAddress()
 
-    # What happens in the next turn.
+    # Called in the next turn.
 
     def _soon(self) -> None:
         if not self._due and not self._closed:
@@ -130,7 +130,7 @@ class Pipe:
 
 @implementer(IStreamClientEndpoint)
 class InProcessEndpoint:
-    """Opens lines to the simulator that ``device`` builds protocols for; a device that builds none is not reached."""
+    """Opens lines to the simulator that ``device`` builds protocols for; without one the device is not reached."""
 
     def __init__(self, device: IProtocolFactory, clock: IReactorTime) -> None:
         self._device, self._clock = device, clock
@@ -138,12 +138,12 @@ class InProcessEndpoint:
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Open a line.
 
-        :raises NotReached: when the simulator takes no call; the Deferred fails with it.
+        :raises NotReached: when the simulator turns the caller away; the Deferred fails with it.
         """
         far = self._device.buildProtocol(InProcessAddress())
         near = protocolFactory.buildProtocol(InProcessAddress()) if far is not None else None
         if far is None or near is None:
-            return fail(NotReached("the simulator takes no call"))
+            return fail(NotReached("the simulator refuses the connection"))
         here, there = Pipe(self._clock), Pipe(self._clock)
         here.other, there.other = there, here
         here.protocol, there.protocol = near, far

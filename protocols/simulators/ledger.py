@@ -1,7 +1,7 @@
-"""What a simulated far end believes has happened: the oracle of every fault test (design 8).
+"""The ledger of a simulated device or service: what has happened there, for fault tests to compare with.
 
-One file for each device, one JSON line for each entry, written before the far end answers. It outlives the
-process, and a line that a crash cut short is dropped: that entry never happened.
+One file for each device, one JSON line for each entry, written before the answer is sent. It survives
+the process; a line that a crash cut short is dropped: that entry never happened.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ACCEPTED, REFUSED = "accepted", "refused"
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that happened; ``sum`` in kopecks, ``dt`` as ``yyyyMMddHHmmss``.
 
-    ``hash`` is that of a document which was made offline, for the next one to vouch for. ``until`` stands with the
-    end of an offline session that took too long: the moment, like ``dt``, from which anything is taken again.
+    ``hash`` is that of an offline document, which the next one repeats. ``until`` belongs to the end of an offline
+    session that took too long: the time, like ``dt``, from which documents are accepted again.
     """
 
     n: int
@@ -35,10 +35,10 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 STRIDE = 64
-"""Lines between two whose place in the file is kept."""
+"""Lines between two whose position in the file is kept."""
 
 _BEGIN = b'{"n":'
-"""How every line begins; a file with any other is somebody else's, and is left alone."""
+"""The beginning of every line; a file with any other line is not a ledger, and is left alone."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Entry).decode
@@ -47,14 +47,14 @@ _decode = msgspec.json.Decoder(Entry).decode
 class Ledger:
     """The entries of one device, in a file or, without a path, in memory.
 
-    :raises ValueError: when the file is none of ours.
+    :raises ValueError: when the file is not a ledger.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._file: IO[bytes] | None = None
         self._lines: list[bytes] = []
-        # Where every so-many-th line begins: a place for each would be memory that grows with every sale.
+        # The position of every 64th line: one for each line would take memory with every sale.
         self._starts = array("Q")
         self._count = self._end = 0
         if path is not None:
@@ -71,14 +71,14 @@ class Ledger:
             for line in lines:
                 if not (line.startswith(_BEGIN) or _BEGIN.startswith(line)):
                     file.close()
-                    raise ValueError(f"{path} is no ledger")
+                    raise ValueError(f"{path} is not a ledger")
                 if not line.endswith(b"\n"):
                     file.truncate(self._end)
                     break
                 self._added(line)
 
     def _added(self, line: bytes) -> None:
-        """Go on behind a line of the file."""
+        """Count a line of the file."""
         if self._count % STRIDE == 0:
             self._starts.append(self._end)
         self._count += 1
@@ -122,7 +122,7 @@ class Ledger:
                 yield _decode(file.readline())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,11 +1,11 @@
-"""A simulated nexo terminal: the device's end of the wire, with its habits (terminals.md 11).
+"""A simulated nexo terminal: the device's end of the wire (docs/reference/nexo.md#simulator).
 
 - A message is a POST to ``/nexo``; the answer to an operation comes when the operation is over.
-- While one operation runs, another one is answered with `Busy`; a question about the running one with `InProgress`.
-- An operation goes on when the connection breaks, and is found by its ServiceID later, over a restart too.
-- A ServiceID that was used already is refused: the same operation is not done twice.
-- A message that it cannot read, or whose seal does not fit, is answered with the event `Reject`.
-- Where it is told to, it posts each step of an operation to the till, once; one that does not get through is lost.
+- While one operation runs, another one is answered with `Busy`; a query about the running one with `InProgress`.
+- An operation goes on when the connection breaks, and is found by its ServiceID later, also after a restart.
+- A used ServiceID is refused: the same operation is not done twice.
+- A message that it cannot read, or whose seal does not match, is answered with the event `Reject`.
+- If set so, it posts each step of an operation to the till, once; one that is not delivered is lost.
 
 The answer to `Abort` is empty. Codes of the scenario: the bank's, or the name of a `Condition`.
 """
@@ -46,13 +46,13 @@ from protocols.simulators.terminal import (
 )
 from protocols.terminals.nexo.messages import (
     Abort,
-    Answer,
     CardAnswer,
     Category,
     Condition,
     Diagnose,
     GetTotals,
     Header,
+    NexoAnswer,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -91,7 +91,7 @@ CONDITIONS = {
     Cause.NOT_FOUND: Condition.NOT_FOUND,
     Cause.REVERSED: Condition.NOT_ALLOWED,
 }
-"""What it answers for a cause; for others that it is not available."""
+"""Its answer for a cause; for others that it is not available."""
 
 BRANDS = {"MASTERCARD": "mc", "VISA": "visa"}
 ENTRIES = {"CONTACTLESS": "Contactless", "CHIP": "ICC"}
@@ -102,7 +102,7 @@ STEPS = {
     State.AUTHORISING: Step.PIN_ENTERED,
     State.PRINTING: Step.PRINT_RECEIPT,
 }
-"""What it tells the till of each state; of the card, how it was read."""
+"""The step that it posts for a state; for the card it depends on how it was read."""
 
 ENTERED = {"CONTACTLESS": Step.CARD_PRESENTED, "CHIP": Step.CARD_INSERTED}
 
@@ -114,8 +114,8 @@ LONGEST = 1_000_000
 class NexoDevice(Resource):
     """The device as a resource for ``/nexo``.
 
-    :param seal: the shared key; without one it takes messages as they are, and sealed ones not at all.
-    :param post: sends one notice to the till; without it there are none.
+    :param seal: the shared key; without one it takes messages as they are, and no sealed ones.
+    :param post: sends one notice to the till; without it there are no notices.
     """
 
     isLeaf = True
@@ -137,7 +137,7 @@ class NexoDevice(Resource):
         self._aborted = ""
 
     def site(self) -> NexoSite:
-        """What listens for connections to the device."""
+        """The HTTP server of the device."""
         return NexoSite(self)
 
     def render_POST(self, request: HttpRequest) -> int:
@@ -151,7 +151,7 @@ class NexoDevice(Resource):
             reply.say(self._sealed(Notice("Reject", f"message={garbled.what}").encode(self.poi_id)))
             return NOT_DONE_YET
 
-        def tell(answer: Answer) -> None:
+        def tell(answer: NexoAnswer) -> None:
             reply.say(self._sealed(encode_answer(header, answer)))
 
         match asked:
@@ -171,14 +171,10 @@ class NexoDevice(Resource):
     def _sealed(self, message: bytes) -> bytes:
         return message if self._seal is None else self._seal.seal(message)
 
-    # Questions.
+    # Queries.
 
     def _probed(self, reply: _Reply, answer: Callable[[], None]) -> None:
-        fate = self.terminal.probe()
-        if fate.delay:
-            self.clock.callLater(fate.delay, reply.play, fate.line, answer)
-        else:
-            reply.play(fate.line, answer)
+        self.terminal.query(lambda fate: reply.play(fate.line, answer))
 
     def _status(self, header: Header, about: Reference) -> StatusAnswer:
         running = self.terminal.running
@@ -199,7 +195,7 @@ class NexoDevice(Resource):
 
     # Operations.
 
-    def _operate(self, header: Header, asked: Request, reply: _Reply, tell: Callable[[Answer], None]) -> None:
+    def _operate(self, header: Header, asked: Request, reply: _Reply, tell: Callable[[NexoAnswer], None]) -> None:
         if header.poi_id != self.poi_id:
             tell(_refusal(asked, Condition.UNAVAILABLE_DEVICE))
             return
@@ -247,7 +243,7 @@ class NexoDevice(Resource):
         raise AssertionError("every other request is answered before")
 
     def _shows(self, header: Header) -> Callable[[State], None]:
-        """What tells the till of each step of an operation."""
+        """What posts each step of an operation to the till."""
         post = self._post
         began = datetime.fromtimestamp(self.clock.seconds(), UTC)
         entered = False
@@ -271,7 +267,7 @@ class NexoDevice(Resource):
 
         return shows
 
-    def _ended(self, ending: Ending, asked: Request, reply: _Reply, tell: Callable[[Answer], None]) -> None:
+    def _ended(self, ending: Ending, asked: Request, reply: _Reply, tell: Callable[[NexoAnswer], None]) -> None:
         outcome = ending.outcome
         if outcome is not None and outcome.kind == CARD and outcome.card is not None:
             self._card = f"C{int(outcome.at.timestamp())}", outcome.card
@@ -282,7 +278,7 @@ class NexoDevice(Resource):
 
         reply.play(ending.line, answer)
 
-    def _answer(self, outcome: Outcome, asked: Request) -> Answer:
+    def _answer(self, outcome: Outcome, asked: Request) -> NexoAnswer:
         response = self._response(outcome)
         match asked:
             case ReadCard():
@@ -329,7 +325,7 @@ class NexoDevice(Resource):
             return _failed(Condition.ABORTED)
         if cause is Cause.BANK:
             if outcome.code in {each.value for each in Condition}:
-                # A rule of the scenario may name the wire's own condition.
+                # A rule of the scenario may name a condition of the wire.
                 return _failed(outcome.code)
             reason = f"refusalReason={outcome.code}%20refused&message=REFUSED"
             return Response(Result.FAILURE, Condition.REFUSAL, reason)
@@ -348,7 +344,7 @@ class NexoDevice(Resource):
 
 
 class NexoSite(Site):
-    """The device's HTTP server; a caller whom the scenario turns away gets no connection."""
+    """The device's HTTP server; a caller that the scenario turns away gets no connection."""
 
     def __init__(self, device: NexoDevice) -> None:
         root = Resource()
@@ -383,7 +379,7 @@ def over_tls(site: NexoSite, pem: str) -> IProtocolFactory:
 
 
 def posts_to(url: str, reactor: Any) -> Callable[[bytes], object]:
-    """What posts notices to ``url``; whether they arrive nobody asks."""
+    """What posts notices to ``url``; failures are ignored."""
     agent = Agent(reactor, connectTimeout=5.0)
     headers = Headers({"Content-Type": ["application/json"]})
 
@@ -395,7 +391,7 @@ def posts_to(url: str, reactor: Any) -> Callable[[bytes], object]:
 
 
 class _Reply:
-    """The answer to one message, as long as somebody waits for it."""
+    """The answer to one message, while its client waits."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -414,7 +410,7 @@ class _Reply:
         self._request.finish()
 
     def play(self, line: Then, answer: Callable[[], None]) -> None:
-        """Do to the line what the scenario wants; ``answer`` answers."""
+        """Do to the line what the scenario wants, or call ``answer``."""
         match line:
             case Then.SILENT:
                 return
@@ -431,7 +427,7 @@ def _failed(condition: str) -> Response:
     return Response(Result.FAILURE, condition)
 
 
-def _refusal(asked: Request, condition: Condition) -> Answer:
+def _refusal(asked: Request, condition: Condition) -> NexoAnswer:
     """The answer to an operation that is not begun."""
     response = _failed(condition)
     match asked:

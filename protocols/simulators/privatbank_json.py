@@ -1,9 +1,9 @@
-"""A PrivatBank terminal's end of the wire, with the rules of the real thing (terminals.md 4).
+"""A simulated PrivatBank terminal: the device's end of the wire (docs/reference/privatbank-json.md#simulator).
 
-It serves exactly one client: a second one connects and hears nothing. A primary method while another one runs is
-answered with ``deviceBusy``; service messages are answered at any time. What it prints, numbers and remembers, and
-what goes wrong by scenario, is `protocols.simulators.terminal`'s. Rules for ``probe`` meet the primary methods that
-only ask (ping, receipt data, slip); service messages meet no rule.
+It serves one client: a second one connects and gets no answers. A primary method while another one runs is answered
+with ``deviceBusy``; service messages are answered at any time. `protocols.simulators.terminal` prints, numbers,
+remembers and follows the scenario. Rules for ``probe`` apply to queries (ping, receipt data, slip), no rule applies
+to service messages.
 
 In process a client is connected to `PrivatbankSimulator.buildProtocol`; behind a port the simulator is the factory.
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from twisted.internet.interfaces import IAddress, IDelayedCall, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -28,11 +28,14 @@ from protocols.simulators.terminal import (
     Card,
     Cause,
     Ending,
+    Fate,
     Operation,
     Outcome,
     State,
     Terminal,
 )
+from protocols.simulators.terminal_line import TerminalDevice, TerminalLine
+from protocols.terminals.lines import stop
 from protocols.terminals.privatbank_json.amounts import amount_text, kopecks_of
 from protocols.terminals.privatbank_json.messages import (
     APPROVED,
@@ -68,7 +71,7 @@ from protocols.terminals.privatbank_json.requests import (
 )
 
 GARBAGE = b'\x15\x07 \xc3\x28 {"method":\x00'
-"""What the wire turns an answer into; it ends as a message would."""
+"""What the scenario sends instead of an answer; it ends as a message does."""
 
 GENERAL, NO_RECORDS = "1000", "0001"
 
@@ -83,7 +86,7 @@ CODES = {
     Cause.REVERSED: "1008",
     Cause.PIN: "0055",
 }
-"""The terminal's own codes (terminals.md 4.6); every other cause is the general error."""
+"""The terminal's own codes (docs/reference/privatbank-json.md#codes); every other cause is the general error."""
 
 WORDS = {
     Cause.CANCELLED: "Transaction canceled by user",
@@ -102,22 +105,21 @@ PROGRESS = {
     State.AUTHORISING: 3,
     State.PRINTING: 5,
 }
-"""Progress codes (terminals.md 4.7)."""
+"""Progress codes (docs/reference/privatbank-json.md#service-messages)."""
 
 _TXN_TYPES = {PAYMENT: "1", REFUND: "2", CANCEL: "3"}
 
 _QUERIES = (PingDevice, CheckConnection, GetTerminalInfo, PrintReceiptNum, GetReceiptInfo)
 
 
-class PrivatbankSimulator(Factory):
-    """The terminal on a port: what comes in is asked of ``terminal``.
+class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
+    """The device, see `TerminalDevice`.
 
-    :param clock: for pauses; the same one that the terminal has.
-    :param adjust: seconds for which a purchase stops at the card for ``getDiscountName``; once that was asked it
+    :param adjust: seconds for which a purchase stops at the card for ``getDiscountName``; after that it
         stops for the terminal's ``hold``. 0 never stops.
-    :param lingers: seconds for which a client that is gone still keeps others out.
-    :param answers_newcomer: whether the answer for a client that is gone goes to the one that came after it.
-    :param terse: whether approvals carry the code alone, as when the terminal prints by itself.
+    :param lingers: seconds for which a client that left still blocks others.
+    :param answers_newcomer: whether the answer to a client that left goes to the next one.
+    :param terse: whether approvals contain the code only, as when the terminal prints by itself.
     :param repeats: how often each answer to a primary method is sent; 2 for a terminal that repeats itself.
     """
 
@@ -134,24 +136,24 @@ class PrivatbankSimulator(Factory):
         vendor: str = "PAX",
         model: str = "s800",
     ) -> None:
-        self.terminal, self.clock = terminal, clock
+        super().__init__(terminal, clock)
         self.adjust, self.lingers = adjust, lingers
         self.answers_newcomer, self.terse, self.repeats = answers_newcomer, terse, repeats
         self.identity = Identity("true", vendor, model)
         self.client: PrivatbankWire | None = None
         self._held: IDelayedCall | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> PrivatbankWire | None:
-        """A wire for a caller; `None` turns it away."""
-        return PrivatbankWire(self) if self.terminal.takes_call() else None
+    def line(self) -> PrivatbankWire:
+        """See `TerminalDevice.line`."""
+        return PrivatbankWire(self)
 
     def came(self, wire: PrivatbankWire) -> None:
-        """Serve ``wire`` unless somebody is served already."""
+        """Serve ``wire`` unless there is a client already."""
         if self.client is None:
             self.client = wire
 
     def gone(self, wire: PrivatbankWire) -> None:
-        """Be free for the next client, at once or when the terminal notices."""
+        """Be free for the next client, at once or after ``lingers``."""
         if self.client is wire:
             self.clock.callLater(self.lingers, self._free, wire) if self.lingers else self._free(wire)
 
@@ -162,7 +164,7 @@ class PrivatbankSimulator(Factory):
     # Primary methods.
 
     def primary(self, wire: PrivatbankWire, request: Request) -> None:
-        """Run a primary method, or say why not."""
+        """Run a primary method, or refuse it."""
         if self.terminal.running is not None:
             wire.say(_service("deviceBusy"))
             return
@@ -193,9 +195,9 @@ class PrivatbankSimulator(Factory):
             operation.ending.addCallback(lambda ending: self._ended(wire, asked, ending))
 
     def _operation(self, asked: Primary, request: Request) -> Operation:
-        """Start what ``asked`` wants of the terminal.
+        """Start the operation of ``asked``.
 
-        :raises ValueError: when the terminal would not even begin.
+        :raises ValueError: when the terminal does not begin.
         :raises LookupError: when this model does not have the method.
         """
         terminal = self.terminal
@@ -234,8 +236,7 @@ class PrivatbankSimulator(Factory):
             self._held = self.clock.callLater(self.adjust, self._go_on)
 
     def _let_go(self) -> None:
-        if self._held is not None and self._held.active():
-            self._held.cancel()
+        stop(self._held)
         self._held = None
 
     def _go_on(self) -> None:
@@ -257,26 +258,22 @@ class PrivatbankSimulator(Factory):
         else:
             wire.suffer(ending.line)
 
-    # Questions.
+    # Queries.
 
     def _query(self, wire: PrivatbankWire, asked: Primary) -> None:
-        fate = self.terminal.probe()
 
-        def answer() -> None:
+        def answer(fate: Fate) -> None:
             if fate.line is Then.REFUSE:
                 busy = fate.code == BUSY
                 wire.say(_service("deviceBusy") if busy else _short(asked.method, _refusal(fate.code), "Відмова"))
             elif fate.line is Then.ACCEPT:
-                wire.say(self._told(asked))
+                wire.say(self._answer(asked))
             else:
                 wire.suffer(fate.line)
 
-        if fate.delay:
-            self.clock.callLater(fate.delay, answer)
-        else:
-            answer()
+        self.terminal.query(answer)
 
-    def _told(self, asked: Primary) -> Reply:
+    def _answer(self, asked: Primary) -> Reply:
         match asked:
             case GetTerminalInfo():
                 return Reply(asked.method, {"version": f"SIM0100 {self.terminal.terminal_id} CT00000001"})
@@ -347,28 +344,27 @@ class PrivatbankSimulator(Factory):
         return Reply(SERVICE, {"msgType": "correctTransaction"}, True, "Корекція неможлива")
 
 
-class PrivatbankWire(Protocol):
-    """One connection as the terminal sees it."""
+class PrivatbankWire(TerminalLine):
+    """The terminal's end of one connection."""
 
+    garbage = GARBAGE
     log = Logger()
 
     def __init__(self, device: PrivatbankSimulator) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._open = False
 
     def connectionMade(self) -> None:
-        """Ask to be served."""
-        self._open = True
+        """Become the client if there is none."""
         self._device.came(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Make room."""
-        self._open = False
+        """Make room for the next client."""
+        super().connectionLost(reason)
         self._device.gone(self)
 
     def dataReceived(self, data: bytes) -> None:
-        """Take messages; half ones and noise are flushed by the next zero byte."""
+        """Take messages; incomplete ones and noise end with the next zero byte."""
         if self._device.client is not self:
             return
         try:
@@ -389,21 +385,8 @@ class PrivatbankWire(Protocol):
             self._device.primary(self, request)
 
     def say(self, reply: Reply) -> None:
-        """Send ``reply``; to a client that is gone it is lost."""
+        """Send ``reply``; it is lost when the client is gone."""
         self._write(frame(reply.encode()))
-
-    def suffer(self, line: Then) -> None:
-        """Let happen to the line what the scenario says instead of an answer."""
-        if line is Then.GARBAGE:
-            self._write(GARBAGE)
-        elif line is not Then.SILENT and self._open:
-            assert self.transport is not None
-            self.transport.loseConnection()
-
-    def _write(self, data: bytes) -> None:
-        if self._open:
-            assert self.transport is not None
-            self.transport.write(data)
 
 
 def _service(name: str, **params: str) -> Reply:
@@ -418,12 +401,12 @@ def _number(text: str) -> int:
     if not text:
         return 0
     if not text.isdecimal() or len(text) > 9:
-        raise ValueError(f"no number: {text!r}")
+        raise ValueError(f"not a number: {text!r}")
     return int(text)
 
 
 def _named(text: str) -> str:
-    """A number that has to be there: without one the terminal's bank would take another operation."""
+    """A required number: without it another operation would be taken."""
     if not text.strip("0 "):
         raise ValueError(WORDS[Cause.NOT_FOUND])
     return text
@@ -443,7 +426,7 @@ def _code(outcome: Outcome) -> str:
 
 
 def _transaction(outcome: Outcome) -> Transaction:
-    """An operation that came before the bank, as the terminal tells of it."""
+    """An operation that the bank decided, as an answer has it."""
     card = outcome.card
     return Transaction(
         amount=outcome.amount or outcome.asked,
@@ -466,7 +449,7 @@ def _transaction(outcome: Outcome) -> Transaction:
         trn_status="1" if outcome.approved else "2",
         bank_acquirer="ПриватБанк",
         payment_system=card.brand if card else "",
-        # A card that is told whole is told with its track, as terminals do that are set up so.
+        # A card with its whole number has its track too, as terminals that are set up so send it.
         track1=_track(card) if card and card.pan.isdigit() else "",
     )
 

@@ -1,7 +1,7 @@
-"""The one control language of all simulators: what shall go wrong next (design 8).
+"""The control language of all simulators: what goes wrong next (docs/simulators.md).
 
-A scenario is a list of rules, `{"on": "sale", "then": "lost_after", "times": 1, "code": "7", "delay_ms": 0}`. The
-first rule that matches an operation is used up by it; the next operation meets the next rule.
+A scenario is a list of rules, `{"on": "sale", "then": "lost_after", "times": 1, "code": "7", "delay_ms": 0}`. An
+operation uses up the first rule that matches it; the next rule applies to the next operation.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ OPERATIONS = (
 """What a rule may name in ``on``."""
 
 QUIET = frozenset({"probe", "ping"})
-"""Operations that use up only rules that name them, never those for `any`."""
+"""Operations to which only rules with their name apply, never those for `any`."""
 
 LONGEST_DELAY_MS = 600_000
 
 
 class Then(StrEnum):
-    """What the far end does."""
+    """What the simulated device or service does."""
 
     ACCEPT = "accept"
     REFUSE = "refuse"
@@ -54,11 +54,11 @@ class Then(StrEnum):
     GARBAGE = "garbage"
     """It happened and the answer cannot be read."""
     UNREACHABLE = "unreachable"
-    """No connection comes about."""
+    """No connection is made."""
 
 
 class ScenarioError(ValueError):
-    """A scenario that nobody could follow; ``path`` says where."""
+    """An invalid scenario; ``path`` is the place of the fault."""
 
     def __init__(self, path: str, text: str) -> None:
         super().__init__(f"{path}: {text}" if path else text)
@@ -80,16 +80,16 @@ class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scenario:
-    """The rules that are left; none of them outlives the process."""
+    """The rules that are left; they are lost when the process ends."""
 
     def __init__(self) -> None:
         self._rules: list[Rule] = []
         self._left: list[int] = []
 
     def replace(self, document: object) -> None:
-        """Follow the rules of ``document`` from now on instead of what is left.
+        """Replace the rules that are left by those of ``document``.
 
-        :raises ScenarioError: when it is no scenario; the old rules stay.
+        :raises ScenarioError: when it is not a scenario; the old rules stay.
         """
         try:
             given = msgspec.convert(document, _Rules).rules
@@ -99,11 +99,11 @@ class Scenario:
         self._rules, self._left = rules, [rule.times for rule in rules]
 
     def take_over(self, other: Scenario) -> None:
-        """Go on with what is left of ``other``."""
+        """Continue with the rules that are left in ``other``."""
         self._rules, self._left = other._rules, other._left
 
     def take(self, operation: str) -> Rule | None:
-        """The rule that ``operation`` meets, used up by it."""
+        """The rule that applies to ``operation``, which uses it up."""
         for index, rule in enumerate(self._rules):
             if rule.on == operation or (rule.on == "any" and operation not in QUIET):
                 if rule.times:
@@ -114,7 +114,7 @@ class Scenario:
         return None
 
     def document(self) -> dict[str, Any]:
-        """What is left, in the form in which it was given."""
+        """The rules that are left, as a document."""
         return {
             "rules": [
                 {
@@ -130,7 +130,7 @@ class Scenario:
 
 
 def _read(given: Any, path: str) -> Rule:
-    """The rule at ``path``, whose code may be a text or a number."""
+    """The rule at ``path``, whose code may be text or a number."""
     if isinstance(given, dict) and type(given.get("code")) is int:
         given = {**given, "code": str(given["code"])}
     try:

@@ -1,11 +1,11 @@
-"""An SSI terminal's end of the wire, with the rules of the real thing (terminals.md 5).
+"""A simulated SSI terminal: the device's end of the wire (docs/reference/ssi-json.md#simulator).
 
-It serves one client at a time; a second one connects and hears nothing. A request that moves money is acknowledged
-at once, and what becomes of it is asked for: `GetStatus`, then `GetResultByUid` or `GetLastResult`. A fault in a
-frame is answered by its error and the end of the connection.
+It serves one client at a time; a second one connects and gets no answers. A request that moves money is acknowledged
+at once; `GetStatus`, then `GetResultByUid` or `GetLastResult` return its outcome. A fault in a frame is answered by
+its error, and the line is closed.
 
-What happens is `protocols.simulators.terminal`'s to decide. ``lost_after`` and ``garbage`` meet the acknowledgement.
-Rules for ``probe`` meet every question but `GetStatus`.
+`protocols.simulators.terminal` decides what happens. ``lost_after`` and ``garbage`` apply to the acknowledgement,
+rules for ``probe`` to every query but `GetStatus`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-from twisted.internet.interfaces import IAddress, IReactorTime
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
@@ -28,11 +28,13 @@ from protocols.simulators.terminal import (
     Busy,
     Cause,
     Ending,
+    Fate,
     Operation,
     Outcome,
     State,
     Terminal,
 )
+from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
 from protocols.terminals.ssi_json.messages import (
     BUSY,
     IN_WORK,
@@ -67,7 +69,7 @@ from protocols.terminals.ssi_json.requests import (
 from protocols.terminals.ssi_json.requests import Operation as Wanted
 
 GARBAGE = b"\x15\x02\x66\x00\x00\xff"
-"""What the wire turns a reply into."""
+"""What the scenario sends instead of a reply."""
 
 GENERAL, MEMBER_MISSING, UNKNOWN_METHOD, NO_MERCHANT, TOO_LATE, WRONG = "E00", "E04", "E05", "E07", "E08", "E21"
 
@@ -88,7 +90,7 @@ CODES = {
     Cause.NOT_FOUND: NOT_FOUND,
     Cause.REVERSED: WRONG,
 }
-"""The errors of the terminal (terminals.md 5.4); a refusal of the bank is no error but a result."""
+"""The errors of the terminal (docs/reference/ssi-json.md#errors); a refusal by the bank is a result, not an error."""
 
 STATUSES = {
     State.IDLE: "S00",
@@ -99,17 +101,16 @@ STATUSES = {
     State.AUTHORISING: "S04",
     State.PRINTING: "S04",
 }
-"""Statuses; those whose meaning is public (terminals.md 5.4)."""
+"""Statuses with a public meaning (docs/reference/ssi-json.md#statuses)."""
 
 _NAMES = {"payment": "Purchase", "refund": "Refund", "cancel": "Void", SETTLEMENT: "ZReport"}
 
 
-class SsiSimulator(Factory):
-    """The terminal on a port: what comes in is asked of ``terminal``.
+class SsiSimulator(TerminalDevice["SsiWire"]):
+    """The device, see `TerminalDevice`.
 
-    :param clock: for pauses; the same one that the terminal has.
-    :param one_step: whether a purchase goes through without stopping at the card, as with some firmware.
-    :param status_inside: whether the status stands among the params.
+    :param one_step: whether a purchase does not stop at the card, as with some firmware.
+    :param status_inside: whether the status is among the params.
     :param repeats: how often each reply is sent; 2 for a terminal that repeats itself.
     """
 
@@ -122,19 +123,19 @@ class SsiSimulator(Factory):
         status_inside: bool = False,
         repeats: int = 1,
     ) -> None:
-        self.terminal, self.clock = terminal, clock
+        super().__init__(terminal, clock)
         self.one_step, self.status_inside, self.repeats = one_step, status_inside, repeats
         self.client: SsiWire | None = None
         self.requested_at: list[float] = []
-        """When each request came, in seconds of the clock."""
+        """The time of each request, in seconds of the clock."""
         self._report: Outcome | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> SsiWire | None:
-        """A wire for a caller; `None` turns it away."""
-        return SsiWire(self) if self.terminal.takes_call() else None
+    def line(self) -> SsiWire:
+        """See `TerminalDevice.line`."""
+        return SsiWire(self)
 
     def answer(self, wire: SsiWire, request: Request) -> None:
-        """Do what a request asks for and reply to it."""
+        """Carry out a request and reply to it."""
         self.requested_at.append(self.clock.seconds())
         try:
             asked = read_method(request)
@@ -190,7 +191,7 @@ class SsiSimulator(Factory):
 
         operation.ending.addCallback(ended)
         begun = True
-        if operation.fate in (Then.LOST_BEFORE, Then.SILENT):
+        if operation.fate in UNHEARD:
             return
         if operation.fate is Then.ACCEPT:
             wire.say(refused[0] if refused else Reply(name))
@@ -198,9 +199,9 @@ class SsiSimulator(Factory):
             wire.suffer(operation.fate)
 
     def _operation(self, asked: Wanted, step: str) -> Operation:
-        """Start what ``asked`` wants of the terminal.
+        """Start the operation of ``asked``.
 
-        :raises ValueError: with the error of a terminal that would not even begin.
+        :raises ValueError: with the error of a terminal that does not begin.
         :raises LookupError: when this model does not have the method.
         """
         terminal, uid = self.terminal, asked.uid
@@ -217,7 +218,7 @@ class SsiSimulator(Factory):
                 merchant = self._merchant(asked.merchant_id)
                 return terminal.refund(asked.trans_amount, rrn=asked.rrn, merchant=merchant, reference=uid)
             case Void():
-                # Without a number the terminal's bank would take the last operation.
+                # Without a number the last operation would be taken.
                 if not asked.invoice_num.isdecimal() or len(asked.invoice_num) > 9 or not int(asked.invoice_num):
                     raise ValueError(NOT_FOUND)
                 return terminal.cancel(int(asked.invoice_num), reference=uid)
@@ -227,10 +228,10 @@ class SsiSimulator(Factory):
                 return terminal.settle(merchant=self._merchant(asked.merchant_id))
         raise LookupError(type(asked).__name__)
 
-    def _merchant(self, told: str) -> int:
-        """The number of a merchant called ``M1`` or ``1``; none at all is the first one."""
-        digits = told.removeprefix("M")
-        if not told:
+    def _merchant(self, name: str) -> int:
+        """The number of a merchant called ``M1`` or ``1``; without a name it is the first one."""
+        digits = name.removeprefix("M")
+        if not name:
             return 0
         if not digits.isdecimal() or len(digits) > 9 or int(digits) not in self.terminal.merchants:
             raise ValueError(NO_MERCHANT)
@@ -250,30 +251,26 @@ class SsiSimulator(Factory):
             return Reply("Interrupt")
         return _error("Interrupt", TOO_LATE, "interrupt prohibited")
 
-    # Questions.
+    # Queries.
 
     def _status(self) -> Reply:
         status = STATUSES[self.terminal.state]
         return Reply("GetStatus", {"status": status}) if self.status_inside else Reply("GetStatus", status=status)
 
     def _query(self, wire: SsiWire, asked: Method) -> None:
-        fate = self.terminal.probe()
         name = type(asked).__name__
 
-        def answer() -> None:
+        def answer(fate: Fate) -> None:
             if fate.line is Then.REFUSE:
                 wire.say(_error(name, BUSY if fate.code == BUSY_ELSEWHERE else fate.code or GENERAL, "refused"))
             elif fate.line is Then.ACCEPT:
-                wire.say(self._told(asked))
+                wire.say(self._answer(asked))
             else:
                 wire.suffer(fate.line)
 
-        if fate.delay:
-            self.clock.callLater(fate.delay, answer)
-        else:
-            answer()
+        self.terminal.query(answer)
 
-    def _told(self, asked: Method) -> Reply:
+    def _answer(self, asked: Method) -> Reply:
         name, terminal = type(asked).__name__, self.terminal
         match asked:
             case GetTerminalInfo():
@@ -309,7 +306,7 @@ class SsiSimulator(Factory):
         if running is not None and (uid is None or running.reference == uid):
             if self.terminal.state is not State.HELD or running.card is None:
                 return _error(name, IN_WORK if uid else BUSY, "in work")
-            told = Result(
+            result = Result(
                 transaction_result="FIRST_STEP_COMPLETED",
                 trans_amount=running.asked,
                 pan=running.card.pan,
@@ -317,11 +314,11 @@ class SsiSimulator(Factory):
                 merchant_id=f"M{running.merchant}",
                 transaction_uid=running.reference,
             )
-            return Reply(name, told.told())
+            return Reply(name, result.filled())
         found = self.terminal.last() if uid is None else self.terminal.find(uid)
         if found is None:
             return _error(name, NOT_FOUND, "no last transaction")
-        return Reply(name, _result_of(found).told())
+        return Reply(name, _result_of(found).filled())
 
     def _last_report(self, name: str) -> Reply:
         report = self._report
@@ -332,31 +329,30 @@ class SsiSimulator(Factory):
         return Reply(name, {"receipt": report.slip, "merchantId": f"M{report.merchant}"})
 
 
-class SsiWire(Protocol):
-    """One connection as the terminal sees it."""
+class SsiWire(TerminalLine):
+    """The terminal's end of one connection."""
 
+    garbage = GARBAGE
     log = Logger()
 
     def __init__(self, device: SsiSimulator) -> None:
         self._device = device
         self._deframer = Deframer()
-        self._open = False
 
     def connectionMade(self) -> None:
-        """Be served unless somebody is served already."""
-        self._open = True
+        """Become the client if there is none."""
         if self._device.client is None:
             self._device.client = self
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Make room."""
-        self._open = False
+        """Make room for the next client."""
+        super().connectionLost(reason)
         if self._device.client is self:
             self._device.client = None
 
     def dataReceived(self, data: bytes) -> None:
-        """Answer requests; a fault ends the connection."""
-        if self._device.client is not self or not self._open:
+        """Answer requests; a fault closes the connection."""
+        if self._device.client is not self or self._gone:
             return
         try:
             for payload in self._deframer.feed(data):
@@ -367,27 +363,9 @@ class SsiWire(Protocol):
             self._hang_up()
 
     def say(self, reply: Reply) -> None:
-        """Send ``reply``; to a client that is gone it is lost."""
+        """Send ``reply``; it is lost when the client is gone."""
         for _ in range(self._device.repeats):
             self._write(frame(reply.encode()))
-
-    def suffer(self, line: Then) -> None:
-        """Let happen to the line what the scenario says instead of a reply."""
-        if line is Then.GARBAGE:
-            self._write(GARBAGE)
-        elif line is not Then.SILENT:
-            self._hang_up()
-
-    def _hang_up(self) -> None:
-        if self._open:
-            self._open = False
-            assert self.transport is not None
-            self.transport.loseConnection()
-
-    def _write(self, data: bytes) -> None:
-        if self._open:
-            assert self.transport is not None
-            self.transport.write(data)
 
 
 def _error(method: str, code: str, text: str) -> Reply:
@@ -395,7 +373,7 @@ def _error(method: str, code: str, text: str) -> Reply:
 
 
 def _result_of(outcome: Outcome) -> Result:
-    """An operation as the terminal tells of it when it is over."""
+    """An operation that is over, as a reply has it."""
     card, cause = outcome.card, outcome.cause
     if outcome.approved:
         word = "APPROVED-ONLINE"

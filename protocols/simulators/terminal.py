@@ -1,8 +1,9 @@
-"""The bank terminal behind every simulated wire: what it and its bank believe and decide, without a byte.
+"""The bank terminal behind every simulated wire: the state and decisions of terminal and bank, without any bytes.
 
-A wire simulator starts an operation and hears of its states and its end; the end says what happens to the line::
+A wire simulator starts an operation and is called with its states and its end; the end says what happens to the
+line::
 
-    operation = terminal.purchase(12550, progress=show)         Busy when one runs already
+    operation = terminal.purchase(12550, progress=show)         Busy when one is running
     operation.fate                                              known at once: what will happen to the line
     operation.ending -> Ending(line, outcome)                   a Deferred that never fails
 
@@ -11,28 +12,28 @@ A wire simulator starts an operation and hears of its states and its end; the en
 =============  =========================  ==========================================
 `accept`       approved or refused        answers
 `lost_before`  `None`: nothing happened   closes the line without any answer
-`silent`       `None`: nothing happened   says nothing, not even that it heard
+`silent`       `None`: nothing happened   sends nothing, not even an acknowledgement
 `lost_after`   it happened                closes the line instead of the last answer
-`garbage`      it happened                sends what nobody can read
+`garbage`      it happened                sends unreadable bytes
 =============  =========================  ==========================================
 
-**Steering** (`scenario`): `payment`, `refund`, `cancel`, `settlement` and `any` for what moves money, `probe` for the
-rest (totals, reading a card, queries). `unreachable` turns the next caller away (`takes_call`); met on a line that is
-open already it is `lost_before`. The `code` of a rule:
+**Scenario**: `payment`, `refund`, `cancel`, `settlement` and `any` for what moves money, `probe` for the rest
+(totals, reading a card, queries). `unreachable` turns the next caller away (`takes_call`); on an open line it is
+`lost_before`. The `code` of a rule:
 
 - with `refuse`: the name of a `Cause` (``journal_full``, ``cancelled``, ``no_link``, …); ``busy`` for a terminal that
-  works for another till; anything else is the bank's code or the wire's own, passed on as it is (`05` when absent);
+  works for another till; anything else is a code of the bank or of the wire, passed on as it is (`05` when absent);
 - with `accept`, `lost_after`, `garbage`: ``partial:5000`` approves 50.00 at most, ``no_cash`` leaves out the cash of
   a cashback.
 
-**Memory** (design 8): the ledger, and beside it ``<ledger>.journal`` with what the ledger lacks, written first. A
-line of it that has no entry in the ledger never happened. Without it the ledger alone gives numbers and sums.
+**Memory**: the ledger, and beside it ``<ledger>.journal`` with what the ledger lacks, written first. A line without
+an entry in the ledger never happened. Without a journal the ledger alone gives numbers and sums.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -46,14 +47,15 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from protocols.simulators.ledger import ACCEPTED, REFUSED, Entry, Ledger
 from protocols.simulators.scenario import Scenario, Then
+from protocols.terminals.lines import stop
 
 PAYMENT, REFUND, CANCEL, SETTLEMENT = "payment", "refund", "cancel", "settlement"
-"""Kinds that stand in the ledger."""
+"""Kinds in the ledger."""
 TOTALS, CARD = "totals", "card"
 """Kinds that move no money: the report without closing, and a card that was only read."""
 
 MONEY = frozenset({PAYMENT, REFUND})
-"""What a cancel can take back."""
+"""Kinds that a cancel can reverse."""
 
 KYIV = ZoneInfo("Europe/Kyiv")
 
@@ -61,17 +63,17 @@ BUSY, PARTIAL, NO_CASH = "busy", "partial:", "no_cash"
 """Codes of a rule, see above."""
 
 DO_NOT_HONOUR, RECORD_NOT_FOUND, PARTLY_APPROVED, APPROVED = "05", "25", "10", "00"
-"""Two-digit codes of the bank (terminals.md 2.2)."""
+"""Two-digit codes of the bank (docs/reference/terminals.md#bank-codes)."""
 
 JOURNAL_SIZE = 10_000
-"""Operations that the terminal remembers; older ones are forgotten, in the ledger they stay."""
+"""Operations that the terminal remembers; older ones are only in the ledger."""
 
 _NUMBERS = 999_999
-"""Invoice numbers and STAN start anew after this."""
+"""Invoice numbers and STAN start again after this."""
 
 
 class State(StrEnum):
-    """What the terminal is doing, as its display would say."""
+    """What the terminal is doing."""
 
     IDLE = "idle"
     WAITING_CARD = "waiting_card"
@@ -87,7 +89,7 @@ class Cause(StrEnum):
     """Why an operation was refused; each wire has its own code for it."""
 
     BANK = "bank"
-    """The bank said no; `Outcome.code` is its code."""
+    """The bank refused; `Outcome.code` is its code."""
     CANCELLED = "cancelled"
     """A key on the terminal, or an interrupt of ours."""
     TIMEOUT = "timeout"
@@ -110,7 +112,7 @@ class Cause(StrEnum):
     MERCHANT = "merchant"
     """There is no such merchant."""
     AMOUNT = "amount"
-    """Nothing, or more than there is left to give back."""
+    """0, or more than is left to give back."""
     NOT_FOUND = "not_found"
     """No such operation in the open batch, or no such RRN."""
     REVERSED = "reversed"
@@ -118,21 +120,21 @@ class Cause(StrEnum):
 
 
 INTERRUPTIBLE = frozenset({State.WAITING_CARD, State.CARD_READ, State.HELD, State.PIN})
-"""States in which an interrupt is still in time: the bank was not asked yet."""
+"""States in which an interrupt is in time: before the bank is asked."""
 
 _AT_ONCE = frozenset({Cause.JOURNAL_FULL, Cause.SETTLE_FIRST, Cause.MERCHANT, Cause.AMOUNT, Cause.NO_PAPER})
-"""Refusals that come before the customer is asked for anything."""
+"""Refusals before the customer is asked for a card."""
 _AT_THE_CARD = frozenset({Cause.CANCELLED, Cause.TIMEOUT, Cause.CARD, Cause.READER})
-"""Refusals that come while the terminal waits for the card."""
+"""Refusals while the terminal waits for the card."""
 
 
 class Busy(Exception):
-    """The terminal works already, for us or for another till."""
+    """Another operation runs, of this till or of another one."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A card as the terminal shows it: masked number, brand, `YYMM`, and how it was read."""
+    """A card: masked number, brand, `YYMM`, and how it was read."""
 
     pan: str
     brand: str
@@ -145,7 +147,7 @@ CARDS = (
     Card("414949******0318", "VISA", "2911", "CHIP"),
     Card("980412******5526", "PROSTIR", "2703"),
 )
-"""Cards of the simulated customers, who come in turn."""
+"""Cards of the simulated customers, used in turn."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class Totals:
     cancels: int = 0
     cancels_sum: int = 0
     net: int = 0
-    """What the shop gets: payments less refunds, with reversals taken into account."""
+    """The shop's income: payments less refunds, with reversals taken into account."""
     first: int = 0
     """First and last invoice number of the batch, 0 when it is empty."""
     last: int = 0
@@ -179,38 +181,38 @@ class Outcome:
     approved: bool
     asked: int
     amount: int
-    """What was approved, cash included; 0 when refused."""
+    """The approved sum, cash included; 0 when refused."""
     at: datetime
     terminal_id: str
     merchant: int
     cause: Cause | None = None
     code: str = APPROVED
-    """The bank's code, two digits; whatever a rule gave; empty for a refusal of the terminal itself."""
+    """The bank's code, two digits, or that of a rule; empty for a refusal by the terminal itself."""
     cash: int = 0
     rrn: str = ""
     auth_code: str = ""
     invoice: int = 0
-    """Receipt number within the batch, what a cancel names; 0 when it got none."""
+    """Receipt number within the batch, which a cancel names; 0 for none."""
     stan: int = 0
     """Number of the operation over the terminal's life."""
     batch: int = 1
     card: Card | None = None
     reference: str = ""
-    """The till's own name for the operation, when it gave one."""
+    """The till's own id of the operation, if any."""
     reverses: str = ""
-    """RRN of the operation that this one takes back."""
+    """RRN of the operation that this one reverses."""
     totals: Totals | None = None
     slip: str = ""
 
     @property
     def partial(self) -> bool:
-        """Whether less was approved than asked."""
+        """Whether less was approved than requested."""
         return self.approved and self.amount < self.asked
 
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of an operation: what happens to the line, and how it went; `None` when nothing happened."""
+    """The end of an operation: what happens to the line, and the outcome; `None` when nothing happened."""
 
     line: Then
     outcome: Outcome | None
@@ -225,16 +227,16 @@ class Fate:
     delay: float = 0.0
 
 
-Progress = Callable[[State], None]
+DisplayListener = Callable[[State], None]
 
 
 def _unwatched(_: State) -> None:
-    """Nobody looks at the display."""
+    """Ignore the display."""
 
 
 @dataclass(eq=False)
 class Operation:
-    """One operation on its way; made by `Terminal` alone."""
+    """A running operation; made by `Terminal` only."""
 
     kind: str
     asked: int
@@ -245,12 +247,12 @@ class Operation:
     code: str = ""
     card: Card | None = None
     named: str = ""
-    """What the ledger shows as `ref` when the operation is refused: the receipt that a cancel named."""
+    """The `ref` in the ledger when the operation is refused: the receipt that a cancel named."""
     ending: Deferred[Ending] = field(default_factory=Deferred)
     _states: list[State] = field(default_factory=list)
     _share: float = 0.0
     _delay: float = 0.0
-    _progress: Progress = _unwatched
+    _progress: DisplayListener = _unwatched
     _decide: Callable[[Operation], Outcome] | None = None
     _outcome: Outcome | None = None
     _timer: IDelayedCall | None = None
@@ -259,7 +261,7 @@ class Operation:
 class Terminal:
     """A bank terminal with its bank, its journal and its ledger.
 
-    :param clock: gives the time of day and moves the states on.
+    :param clock: for the time of day and the durations.
     :param ledger: file of the entries; `None` keeps everything in memory.
     :param duration: seconds that an operation takes from request to end, the customer included; 0 for at once.
     :param hold: seconds for which a held purchase waits for the cashier before it goes on with the first sum.
@@ -292,7 +294,7 @@ class Terminal:
         self._file: IO[bytes] | None = None
         self._remember(ledger)
 
-    # What the wires ask for.
+    # Operations.
 
     def purchase(
         self,
@@ -303,13 +305,13 @@ class Terminal:
         reference: str = "",
         hold: bool = False,
         card: Card | None = None,
-        progress: Progress = _unwatched,
+        progress: DisplayListener = _unwatched,
     ) -> Operation:
-        """Take ``amount`` for goods, and ``cash`` to be handed out.
+        """Take ``amount`` for goods, and ``cash`` to give out.
 
         :param hold: wait after the card for `correct`.
-        :param card: the card that was read before; the customer is not asked again.
-        :raises Busy: when the terminal works already.
+        :param card: the card that was read before.
+        :raises Busy: when another operation runs.
         """
         states = [State.PIN, State.AUTHORISING, State.PRINTING]
         if card is None:
@@ -324,11 +326,11 @@ class Terminal:
         rrn: str = "",
         merchant: int = 0,
         reference: str = "",
-        progress: Progress = _unwatched,
+        progress: DisplayListener = _unwatched,
     ) -> Operation:
-        """Give ``amount`` back, of the payment ``rrn`` or, without one, to whoever shows a card.
+        """Give ``amount`` back, of the payment ``rrn`` or, without one, on the card that is shown.
 
-        :raises Busy: when the terminal works already.
+        :raises Busy: when another operation runs.
         """
         states = [State.WAITING_CARD, State.CARD_READ, State.AUTHORISING, State.PRINTING]
         operation = self._operation(REFUND, amount, reference, merchant)
@@ -341,12 +343,12 @@ class Terminal:
         stan: int = 0,
         amount: int | None = None,
         reference: str = "",
-        progress: Progress = _unwatched,
+        progress: DisplayListener = _unwatched,
     ) -> Operation:
-        """Take back an operation of the open batch, named by ``invoice`` or ``stan``; the last one without either.
+        """Reverse an operation of the open batch, named by ``invoice`` or ``stan``; the last one without either.
 
         :param amount: a part of it; `None` for all that is left.
-        :raises Busy: when the terminal works already.
+        :raises Busy: when another operation runs.
         """
         operation = self._operation(CANCEL, amount or 0, reference)
         operation.named = str(invoice or stan or "")
@@ -354,35 +356,35 @@ class Terminal:
         states = [State.AUTHORISING, State.PRINTING]
         return self._start(operation, states, lambda begun: self._take_back(begun, found, amount), progress)
 
-    def report(self, *, merchant: int = 0, reference: str = "", progress: Progress = _unwatched) -> Operation:
+    def report(self, *, merchant: int = 0, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
         """Print the totals of the open batch (X); nothing changes.
 
-        :raises Busy: when the terminal works already.
+        :raises Busy: when another operation runs.
         """
         operation = self._operation(TOTALS, 0, reference, merchant)
         return self._start(operation, [State.PRINTING], self._report, progress)
 
-    def settle(self, *, merchant: int = 0, reference: str = "", progress: Progress = _unwatched) -> Operation:
+    def settle(self, *, merchant: int = 0, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
         """Close the batch with the bank (Z): invoice numbers start anew, and its operations cannot be cancelled.
 
-        An empty batch is closed too; `totals` tells beforehand where a device refuses that.
+        An empty batch is closed too; a device that refuses it checks `totals` before.
 
-        :raises Busy: when the terminal works already.
+        :raises Busy: when another operation runs.
         """
         operation = self._operation(SETTLEMENT, 0, reference, merchant)
         operation.named = str(self.batch)
         return self._start(operation, [State.AUTHORISING, State.PRINTING], self._close_batch, progress)
 
-    def read_card(self, *, reference: str = "", progress: Progress = _unwatched) -> Operation:
+    def read_card(self, *, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
         """Read a card and ask the bank nothing; `Outcome.card` has it.
 
-        :raises Busy: when the terminal works already.
+        :raises Busy: when another operation runs.
         """
         operation = self._operation(CARD, 0, reference)
         return self._start(operation, [State.WAITING_CARD, State.CARD_READ], self._read, progress)
 
     def correct(self, amount: int | None = None) -> bool:
-        """Let a held purchase go on, with another sum when one is given; false when none is held."""
+        """Let a held purchase go on, with another sum if one is given; false when none is held."""
         operation = self.running
         if operation is None or self.state is not State.HELD:
             return False
@@ -393,10 +395,7 @@ class Terminal:
         return True
 
     def interrupt(self) -> bool:
-        """Wish that the running operation stops; false when it is too late or nothing runs.
-
-        Before the bank is asked the operation ends as cancelled; later it goes on to its own end.
-        """
+        """Cancel the running operation; false when the bank is asked already, or nothing runs."""
         operation = self.running
         if operation is None or operation._outcome is not None or self.state not in INTERRUPTIBLE:
             return False
@@ -407,9 +406,9 @@ class Terminal:
         return True
 
     def reverse(self, rrn: str) -> Outcome | None:
-        """Take back what is left of an approved operation, unasked: a till's missing acknowledgement orders it.
+        """Reverse what is left of an approved operation, because the till did not acknowledge it.
 
-        The reversal is in the ledger when this returns; `None` when there is nothing left to take back.
+        The reversal is in the ledger when this returns; `None` when nothing is left to reverse.
         """
         found = self.find_rrn(rrn)
         if found is None or found.kind not in MONEY or not self.left_of(found):
@@ -418,10 +417,10 @@ class Terminal:
         operation.fate = Then.ACCEPT
         return self._take_back(operation, found, None)
 
-    # What queries ask for.
+    # Queries.
 
     def takes_call(self) -> bool:
-        """Whether a caller gets a connection; an `unreachable` rule that comes next is used up by the refusal."""
+        """Whether a caller gets a connection; the refusal uses up an `unreachable` rule that is next."""
         rules = self.scenario.document()["rules"]
         if not rules or rules[0]["then"] != Then.UNREACHABLE:
             return True
@@ -429,36 +428,42 @@ class Terminal:
         return False
 
     def probe(self) -> Fate:
-        """What happens to a query that the wire answers by itself: ping, last operation, look-up."""
+        """The fate of a query that the wire answers by itself: ping, last operation, look-up."""
         rule = self.scenario.take("probe")
         if rule is None:
             return Fate(Then.ACCEPT)
         line = Then.LOST_BEFORE if rule.then is Then.UNREACHABLE else rule.then
         return Fate(line, str(rule.code), rule.delay_ms / 1000)
 
+    def query(self, answer: Callable[[Fate], None]) -> None:
+        """Call ``answer`` with the fate of a query, after the delay that the scenario wants."""
+        fate = self.probe()
+        if fate.delay:
+            self._clock.callLater(fate.delay, answer, fate)
+        else:
+            answer(fate)
+
     def last(self) -> Outcome | None:
-        """The last operation that moved money or should have, refused ones and settlements included."""
+        """The last operation with money, refused ones and settlements included."""
         return next(reversed(self._journal.values()), None)
 
     def last_receipt(self) -> Outcome | None:
-        """The last operation that got a receipt number, approved or refused by the bank, in whichever batch."""
-        return self._newest(outcome for outcome in self._backwards() if outcome.invoice)
+        """The last operation that got a receipt number, approved or refused by the bank, in any batch."""
+        return self._newest(lambda outcome: outcome.invoice)
 
     def find(self, reference: str) -> Outcome | None:
-        """The latest operation that the till called ``reference``."""
-        return self._newest(outcome for outcome in self._backwards() if outcome.reference == reference)
+        """The latest operation with this id of the till."""
+        return self._newest(lambda outcome: outcome.reference == reference)
 
     def find_invoice(self, invoice: int) -> Outcome | None:
         """The operation of the open batch with this receipt number, refused by the bank or not; 0 is the last one."""
         return self._newest(
-            outcome
-            for outcome in self._backwards()
-            if outcome.batch == self.batch and outcome.invoice and invoice in (0, outcome.invoice)
+            lambda outcome: outcome.batch == self.batch and outcome.invoice and invoice in (0, outcome.invoice)
         )
 
     def find_rrn(self, rrn: str) -> Outcome | None:
-        """The approved operation with this RRN, in whichever batch."""
-        return self._newest(outcome for outcome in self._backwards() if rrn and outcome.rrn == rrn)
+        """The approved operation with this RRN, in any batch."""
+        return self._newest(lambda outcome: rrn and outcome.rrn == rrn)
 
     def left_of(self, outcome: Outcome) -> int:
         """Kopecks of an approved payment or refund that were neither cancelled nor refunded yet."""
@@ -466,7 +471,7 @@ class Terminal:
         return outcome.amount - taken
 
     def totals(self) -> Totals:
-        """What the open batch holds now."""
+        """The totals of the open batch now."""
         in_batch = [each for each in self._journal.values() if each.batch == self.batch and each.approved]
         payments = [each.amount for each in in_batch if each.kind == PAYMENT]
         refunds = [each.amount for each in in_batch if each.kind == REFUND]
@@ -498,7 +503,7 @@ class Terminal:
         return datetime.fromtimestamp(self._clock.seconds(), KYIV)
 
     def close(self) -> None:
-        """Let go of files and timers; what runs never ends."""
+        """Close the files and stop the timers; a running operation never ends."""
         if self.running is not None:
             self._stop_timer(self.running)
             self.running = None
@@ -522,10 +527,14 @@ class Terminal:
         return Operation(kind, asked, Then.ACCEPT, reference, merchant or first, cash, card=card)
 
     def _start(
-        self, operation: Operation, states: list[State], decide: Callable[[Operation], Outcome], progress: Progress
+        self,
+        operation: Operation,
+        states: list[State],
+        decide: Callable[[Operation], Outcome],
+        progress: DisplayListener,
     ) -> Operation:
         if self.running is not None:
-            raise Busy(f"{self.running.kind} is under way")
+            raise Busy(f"{self.running.kind} is running")
         rule = self.scenario.take("probe" if operation.kind in (TOTALS, CARD) else operation.kind)
         then = Then.ACCEPT
         if rule is not None:
@@ -569,7 +578,7 @@ class Terminal:
             operation.card = self._cards[self._stan % len(self._cards)]
         operation._progress(state)
         if self.running is not operation or self.state is not state:
-            return  # whoever watched the state interrupted or corrected the operation
+            return  # the listener interrupted or corrected the operation
         if state is State.HELD:
             self._later(operation, self.hold, lambda: self._enter(operation))
             return
@@ -604,11 +613,10 @@ class Terminal:
         operation._timer = self._clock.callLater(seconds, then)
 
     def _stop_timer(self, operation: Operation) -> None:
-        if operation._timer is not None and operation._timer.active():
-            operation._timer.cancel()
+        stop(operation._timer)
         operation._timer = None
 
-    # What the bank and the journal decide.
+    # Decisions of bank and journal.
 
     def _pay(self, operation: Operation) -> Outcome:
         amount, cash, code = operation.asked, operation.cash, APPROVED
@@ -632,15 +640,15 @@ class Terminal:
         return self._approve(operation, operation.asked, reverses=rrn)
 
     def _to_cancel(self, invoice: int, stan: int) -> Outcome | None:
-        """The approved operation of the open batch that is meant."""
+        """The approved operation of the open batch that is named."""
         return self._newest(
-            outcome
-            for outcome in self._backwards()
-            if outcome.batch == self.batch
-            and outcome.kind in MONEY
-            and outcome.approved
-            and invoice in (0, outcome.invoice)
-            and stan in (0, outcome.stan)
+            lambda outcome: (
+                outcome.batch == self.batch
+                and outcome.kind in MONEY
+                and outcome.approved
+                and invoice in (0, outcome.invoice)
+                and stan in (0, outcome.stan)
+            )
         )
 
     def _take_back(self, operation: Operation, found: Outcome | None, amount: int | None) -> Outcome:
@@ -735,18 +743,18 @@ class Terminal:
         return self._write(outcome, operation.named or (str(outcome.invoice) if outcome.invoice else ""))
 
     def _write(self, outcome: Outcome, ref: str) -> Outcome:
-        """Put the operation down in the journal and then in the ledger: it has happened when this returns."""
+        """Write the operation to the journal and then to the ledger: it has happened when this returns."""
         outcome = replace(outcome, slip=self._slip(outcome))
         n = len(self._ledger) + 1
         if self._file is not None:
-            self._file.write(_encode(_Line(n, outcome)) + b"\n")
+            self._file.write(_encode(_JournalLine(n, outcome)) + b"\n")
         status = ACCEPTED if outcome.approved else REFUSED
         amount = outcome.amount if outcome.approved else outcome.asked
         self._ledger.add(outcome.kind, status, outcome.rrn, amount, ref, f"{outcome.at:%Y%m%d%H%M%S}")
         self._took(n, outcome)
         return outcome
 
-    # What it remembers.
+    # Memory.
 
     def _took(self, n: int, outcome: Outcome) -> None:
         self._journal[n] = outcome
@@ -771,7 +779,7 @@ class Terminal:
                         break
                     end += len(line)
                     lines.append(line)
-        # A later line for the same entry replaces one whose entry never came into the ledger.
+        # A later line for the same entry replaces one whose entry was not written to the ledger.
         known = {read.n: read.outcome for read in map(_decode, lines)}
         forgotten = len(self._ledger) - JOURNAL_SIZE
         for entry in self._ledger.entries():
@@ -784,7 +792,7 @@ class Terminal:
             self._took(entry.n, outcome)
 
     def _count(self, entry: Entry) -> None:
-        """Go on counting past an operation that is too old to be remembered."""
+        """Count an operation that is too old to be remembered."""
         self._stan = self._stan % _NUMBERS + 1
         if entry.kind == SETTLEMENT and entry.status == ACCEPTED:
             self.batch, self._invoice = self.batch + 1, 0
@@ -794,7 +802,7 @@ class Terminal:
             self._invoice += 1
 
     def _from_entry(self, entry: Entry) -> Outcome:
-        """What the ledger alone tells of an operation."""
+        """An operation from the ledger alone."""
         approved = entry.status == ACCEPTED
         own = entry.kind in MONEY and entry.ref.isdecimal()
         return Outcome(
@@ -814,14 +822,12 @@ class Terminal:
             reverses=entry.ref if approved and entry.kind == CANCEL else "",
         )
 
-    def _backwards(self) -> Iterable[Outcome]:
-        return reversed(self._journal.values())
-
-    def _newest(self, outcomes: Iterable[Outcome]) -> Outcome | None:
-        return next(iter(outcomes), None)
+    def _newest(self, wanted: Callable[[Outcome], object]) -> Outcome | None:
+        """The latest operation that is wanted."""
+        return next(filter(wanted, reversed(self._journal.values())), None)
 
     def _slip(self, outcome: Outcome) -> str:
-        """The receipt as the terminal would print it, lines of at most 32 letters."""
+        """The receipt as the terminal would print it, lines of at most 32 characters."""
         lines = [
             self.merchants.get(outcome.merchant, "").center(32).rstrip(),
             _pair("ТЕРМІНАЛ", outcome.terminal_id),
@@ -859,15 +865,15 @@ _TITLES = {
 }
 
 
-class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of the journal: the number of the ledger's entry, and the whole of the operation."""
+class _JournalLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the journal: the number of the ledger's entry, and the whole operation."""
 
     n: int
     outcome: Outcome
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_JournalLine).decode
 
 
 def _up_to(states: list[State], cause: Cause) -> list[State]:

@@ -1,12 +1,12 @@
 """The terminal's end of a ZVT line, made from the same codec, on the bank terminal behind every wire.
 
-Its rules (terminals.md 7): one till at a time; everything but a status enquiry wants a registration first; while it
-is master each of its messages waits for its acknowledgement; a booking that is not acknowledged, slip included, is
-taken back at once, or left to the next command's last receipt number, as the setting says. A till that acknowledges
-a smaller sum (``84 9D``) is taken to refuse the whole.
+Its rules (docs/reference/zvt.md#simulator): one till at a time; every command but a status enquiry requires a
+registration; while the terminal is master each of its messages waits for its acknowledgement. A booking that is not
+acknowledged, slip included, is reversed at once, or when the next command's last receipt number shows it, as set. An
+acknowledgement of a smaller sum (``84 9D``) counts as a refusal of the whole.
 
-What the scenario's ``code`` becomes: a cause of `protocols.simulators.terminal` has its ZVT result, `1` to `99` is
-the bank's code, ``0x6C`` a result as it stands.
+The scenario's ``code`` is a cause of `protocols.simulators.terminal`, a code of the bank (`1` to `99`), or a ZVT
+result in hex (``0x6C``).
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from protocols.simulators.terminal import (
     State,
     Terminal,
 )
+from protocols.simulators.terminal_line import UNHEARD
+from protocols.terminals.lines import stop
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import fields as f
 from protocols.terminals.zvt import messages as m
@@ -71,10 +73,10 @@ STATES = {
     State.AUTHORISING: 0x04,
     State.PRINTING: 0x0D,
 }
-"""The intermediate state that is told for each state."""
+"""The intermediate state that is sent for each state."""
 
 GARBAGE = b"\x00\x00\x00\x3eVER|APP 1.0"
-"""What a port that speaks something else says, the beginning as in terminals.md 7.9."""
+"""What a port that does not speak ZVT sends; the beginning is that of docs/reference/zvt.md#vendors."""
 
 BRANDS = {"MASTERCARD": 6, "VISA": 10}
 """Number of a card's brand."""
@@ -88,12 +90,12 @@ class TerminalSettings:
     password: str = "000000"
     currency: int = 980
     reverses_at_once: bool = True
-    """A booking that was not acknowledged is taken back at once; otherwise only when the next command's last receipt
-    number is one less than ours. Terminals of both kinds exist (terminals.md 7.8)."""
+    """A booking that was not acknowledged is reversed at once; otherwise only when the next command's last receipt
+    number is one less than ours. Terminals of both kinds exist (docs/reference/zvt.md#in-step)."""
     tells_original: bool = True
-    """A reversal tells the trace number of what it took back; not every terminal sends that field."""
+    """A reversal has the trace number of what it reversed; not every terminal sends that field."""
     abortable: bool = True
-    """An abort is obeyed during payments too, as long as the bank was not asked."""
+    """An abort also stops payments, until the bank is asked."""
     serial: bool = False
     t1: float = T1
     t2: float = T2
@@ -105,7 +107,7 @@ class TerminalSettings:
 
 
 class ZvtTerminal:
-    """One device: what outlives its lines. Call `protocol` for each line, or use it as a TCP factory by `factory`."""
+    """One device, over all its lines. Call `protocol` for each line, or use it as a TCP factory by `factory`."""
 
     def __init__(self, terminal: Terminal, clock: IReactorTime, settings: TerminalSettings | None = None) -> None:
         self.terminal, self.clock = terminal, clock
@@ -179,7 +181,7 @@ class ZvtLine(Protocol):
             self._drop(garbled)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """A till that goes away in the middle aborts what runs, and did not acknowledge what it was told."""
+        """Abort the running operation; what the till did not acknowledge stays unacknowledged."""
         if self._device.line is self:
             self._device.line = None
         self._stop()
@@ -194,7 +196,7 @@ class ZvtLine(Protocol):
             self.transport.loseConnection()
 
     def _stop(self) -> None:
-        self._cancel_due()
+        stop(self._due)
         self._queue.clear()
         if self._link is not None:
             self._link.stop()
@@ -214,7 +216,7 @@ class ZvtLine(Protocol):
     # Messages of the terminal, one at a time.
 
     def _say(self, message: m.Message, then: Callable[[m.Message | None], None] | None = None) -> None:
-        """Send ``message`` after those before it; ``then`` hears the till's answer, `None` when there was none."""
+        """Send ``message`` after those before it; ``then`` is called with the till's answer, `None` for silence."""
         if self._link is None:
             if then is not None:
                 then(None)
@@ -230,14 +232,14 @@ class ZvtLine(Protocol):
     def _answered(self, answer: m.Message) -> None:
         if not self._queue:
             return
-        self._cancel_due()
+        stop(self._due)
         message, then = self._queue[0]
         if answer == m.Negative(codes.WAIT) and isinstance(message, m.StatusInformation):
             # The till needs more time: the same again a little later.
             self._due = self._device.clock.callLater(self._settings.asks_again, self._next)
             return
         self._queue.popleft()
-        # What `then` says goes out by itself when nothing else waits.
+        # What `then` sends is transmitted at once when nothing else waits.
         more = bool(self._queue)
         if then is not None:
             then(answer)
@@ -245,13 +247,9 @@ class ZvtLine(Protocol):
             self._next()
 
     def _unanswered(self) -> None:
-        """The till is dead: the line is closed, and a booking that it did not confirm goes back."""
+        """Close the line to a silent till and reverse a booking that it did not confirm."""
         self._drop()
         self._take_back()
-
-    def _cancel_due(self) -> None:
-        if self._due is not None and self._due.active():
-            self._due.cancel()
 
     # Commands of the till.
 
@@ -273,13 +271,13 @@ class ZvtLine(Protocol):
             self._write(m.Negative(codes.UNKNOWN_COMMAND))
 
     def _serve(self, message: m.Message) -> None:
-        """A command that wants a registration and the right password."""
+        """A command that requires a registration and the right password."""
         if not self._device.registered:
             self._fail(codes.NOT_REGISTERED)
         elif getattr(message, "password", self._settings.password) != self._settings.password:
             self._fail(codes.NOT_ALLOWED)
         elif self._terminal.running is not None:
-            # What an earlier line began still runs: the last receipt is not the last word.
+            # An operation of an earlier line still runs, so the last receipt is not final.
             self._write(m.Negative(codes.WAIT))
         elif isinstance(message, m.RepeatReceipt):
             self._repeat(message)
@@ -319,7 +317,7 @@ class ZvtLine(Protocol):
         fate = self._probed()
         if fate is None:
             return
-        service = (message.fields.get(f.SERVICE) or b"\0")[0]
+        service = message.fields.byte(f.SERVICE)
         version = b"" if service & m.WITHOUT_VERSION else self._settings.version.encode("ascii")
         digits = bytes(0xF0 | int(digit) for digit in f"{len(version):03d}") if version else b""
         status = codes.OK if self._terminal.running is None else codes.WAIT
@@ -329,7 +327,7 @@ class ZvtLine(Protocol):
         self._say(m.Completion(digits + version + bytes([status])))
 
     def _probed(self) -> Fate | None:
-        """What the scenario wants of a query; `None` when it is dealt with."""
+        """The fate of a query; `None` when the scenario has dealt with it."""
         fate = self._terminal.probe()
         if fate.line in (Then.LOST_BEFORE, Then.LOST_AFTER):
             self._drop()
@@ -362,7 +360,7 @@ class ZvtLine(Protocol):
         self._say(m.Completion())
 
     def _abort(self) -> None:
-        """An abort is acknowledged when it may be obeyed; whether it came in time the operation's end tells."""
+        """Acknowledge an abort that is allowed; the operation's end shows whether it came in time."""
         if self._operation is None or not (self._reading or self._settings.abortable):
             self._write(m.Negative(codes.NOT_ALLOWED))
             return
@@ -385,11 +383,11 @@ class ZvtLine(Protocol):
             return
         self._reading = isinstance(message, m.ReadCard)
         self._operation = operation
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             self._write(m.Acknowledge())
-        # States that were passed while the operation began are told behind the acknowledgement.
+        # States that were passed while the operation began are sent after the acknowledgement.
         early, self._early = self._early or [], None
-        if operation.fate not in (Then.SILENT, Then.LOST_BEFORE):
+        if operation.fate not in UNHEARD:
             for state in early:
                 self._tell_state(STATES[state])
         operation.ending.addCallback(self._ended)
@@ -398,7 +396,7 @@ class ZvtLine(Protocol):
         self._early = []
         terminal = self._terminal
         if isinstance(message, m.Authorisation) and message.amount:
-            kind = (message.fields.get(f.PAYMENT_TYPE) or b"\0")[0]
+            kind = message.fields.byte(f.PAYMENT_TYPE)
             card = self._card if kind & m.CARD_JUST_READ else None
             self._card = None
             return terminal.purchase(message.amount, card=card, progress=self._progress)
@@ -425,7 +423,7 @@ class ZvtLine(Protocol):
             self._say(m.IntermediateStatus(code))
 
     def _ended(self, ending: Ending) -> None:
-        """Play the end of an operation on the line."""
+        """Send the end of an operation."""
         if ending.line in (Then.LOST_BEFORE, Then.LOST_AFTER):
             self._operation = None
             self._drop()
@@ -453,7 +451,7 @@ class ZvtLine(Protocol):
             self._print(outcome)
             self._say(m.Completion(), self._done)
         elif self._reading:
-            # No completion follows a card (terminals.md 7.4); a failure ends in an abort.
+            # No completion follows a card; a failure ends in an abort.
             if outcome.approved:
                 self._card = outcome.card
                 self._say(self._status(outcome), self._done)
@@ -465,7 +463,7 @@ class ZvtLine(Protocol):
             self._say(self._status(outcome), lambda answer: self._confirmed(outcome, answer))
 
     def _confirmed(self, outcome: Outcome, answer: m.Message | None) -> None:
-        """What the till makes of a status information decides about the booking (terminals.md 7.8)."""
+        """Keep or reverse the booking, by the till's answer to the status information."""
         if answer is None:
             return
         if isinstance(answer, m.Negative) and not answer.positive:
@@ -488,23 +486,23 @@ class ZvtLine(Protocol):
         self._reading = False
 
     def _take_back(self, *, ordered: bool = False) -> None:
-        """Undo the booking that the till did not confirm, at once or not, as the terminal is set up."""
+        """Reverse the booking that the till did not confirm, if the terminal is set up so."""
         outcome, self._unconfirmed = self._unconfirmed, None
         if outcome is not None and (ordered or self._settings.reverses_at_once):
             self._terminal.reverse(outcome.rrn)
 
     def _mind_last_receipt(self, message: m.Message) -> None:
-        """A till that is one receipt behind never stored our last booking: it goes back."""
+        """Reverse our last booking when the till is one receipt behind: it did not store it."""
         fields = getattr(message, "fields", None)
         known = find(fields.tlv, m.RECEIPT_IN_STEP) if fields is not None else None
         last = self._terminal.last_receipt()
         if known and last is not None and last.approved and from_bcd(known) == last.invoice - 1:
             self._terminal.reverse(last.rrn)
 
-    # What it says.
+    # Messages.
 
     def _print(self, outcome: Outcome, then: Callable[[], None] | None = None) -> None:
-        """The slip, when the till prints; ``then`` is called once the till has all of it."""
+        """Send the slip when the till prints; ``then`` is called once the till has all of it."""
         config = self._device.config
         payment = outcome.kind in MONEY or outcome.kind == CANCEL
         prints = config & (m.PRINTS_PAYMENTS if payment else m.PRINTS_REPORTS) and config & m.WANTS_LINES
@@ -517,7 +515,7 @@ class ZvtLine(Protocol):
             then()
 
     def _slip(self, outcome: Outcome) -> Iterator[m.Message]:
-        # CP437 has no Ukrainian letters; a terminal in this country would be told another set (7.6, TLV 14).
+        # CP437 has no Ukrainian letters; a terminal in Ukraine uses another character set (TLV 14).
         if not self._device.blocks:
             yield from print_lines(outcome.slip, CHARSET)
             return

@@ -1,15 +1,16 @@
-"""Caisse-AP over IP (Concert V3), the network protocol of French bank terminals (terminals.md 9).
+"""Caisse-AP over IP (Concert V3), the network protocol of French bank terminals (docs/reference/caisse-ap.md).
 
 The till connects to port 8888 of the terminal, sends one request, gets one answer, and the line is closed. There is
-no checksum, no acknowledgement, no cancel (the cashier presses red) and no query. A message is a row of fields, each
-a tag of two letters, the length in three digits, and the value; the tag CZ comes first, the rest in any order::
+no checksum, no acknowledgement, no cancel (the cashier presses the red key) and no query. A message is a row of
+fields, each a tag of two letters, the length in three digits, and the value; the tag CZ comes first, the rest in any
+order::
 
     CZ 004 0300   CJ 012 012345678901   CA 002 01   CE 003 978   BA 001 0   CD 001 0   CB 004 1234
     version       protocol id           register    currency     answer     debit      cents
                                                                  at the end
 
-Nothing marks the end of a message. It has ended when the line is closed, or when its last field is whole, it has all
-that it must have, and for a moment nothing follows.
+Nothing marks the end of a message. It has ended when the line is closed, or when its last field is complete, it has
+all required fields, and nothing follows for a moment.
 """
 
 from __future__ import annotations
@@ -22,28 +23,24 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import MOST as SHOWN
+from protocols.terminals.lines import open_line, stop
 
 PORT = 8888
 VERSION = "0300"
-"""Of the protocol; 0301 and 0320 exist too (terminals.md 9)."""
+"""Of the protocol; 0301 and 0320 exist too (docs/reference/caisse-ap.md#messages)."""
 
 LONGEST = 8192
-"""More than every field at its longest; a message does not grow beyond it."""
+"""More than the longest message; a longer one is refused."""
 
 SECRET = frozenset({"AA", "AB", "CF"})
-"""Card number, expiry and private data: no log shows them."""
-
-NAMED = frozenset(
-    ["CZ", "CJ", "CA", "CE", "BA", "CD", "CB", "AE", "AF", "CC", "CI", "AC", "AA", "AI", "AB", "CG", "AK", "AL"]
-)
-"""Fields of an answer that `Answer` has a name for."""
+"""Card number, expiry and private data: never logged."""
 
 Fields: TypeAlias = dict[str, str]
 """Tag to value, in the order on the wire."""
@@ -66,12 +63,12 @@ class Deframer:
     def __init__(self) -> None:
         self._buffer = b""
         self.fields: Fields = {}
-        """What has come whole so far."""
+        """The complete fields so far."""
 
     def feed(self, data: bytes) -> None:
         """Take what came.
 
-        :raises Garbled: what came is no field, a field comes twice, or the message does not begin with CZ.
+        :raises Garbled: for anything but fields, a field that comes twice, or a message that does not begin with CZ.
         """
         self._buffer += data
         while self._next():
@@ -81,14 +78,14 @@ class Deframer:
 
     @property
     def between_fields(self) -> bool:
-        """Whether the last field is whole."""
+        """Whether the last field is complete."""
         return not self._buffer
 
     def _next(self) -> bool:
         tag, length = self._buffer[:2], self._buffer[2:5]
-        # The errors show no more than the place: values may be a card's.
+        # Errors contain only tag and length: values may be card data.
         if not ((tag.isalpha() and tag.isupper()) or not tag):
-            raise Garbled("no field of Caisse-AP", tag + length)
+            raise Garbled("not a field of Caisse-AP", tag + length)
         if length and not length.isdigit():
             raise Garbled("a field without a length", tag + length)
         if not self.fields and not b"CZ".startswith(tag):
@@ -106,23 +103,11 @@ class Deframer:
         return True
 
 
-def decode_fields(message: bytes) -> Fields:
-    """The fields of a whole message.
-
-    :raises Garbled: as `Deframer.feed`, or when the last field runs past the end.
-    """
-    deframer = Deframer()
-    deframer.feed(message)
-    if not deframer.between_fields:
-        raise Garbled("the last field runs past the end")
-    return deframer.fields
-
-
 # -- messages -------------------------------------------------------------------------------------------------------
 
 
 class Action(Enum):
-    """What the terminal shall do (CD)."""
+    """The operation (CD)."""
 
     DEBIT = "0"
     CREDIT = "1"
@@ -132,12 +117,12 @@ class Action(Enum):
 
 
 class Done(Enum):
-    """How it went (AE)."""
+    """Its result (AE)."""
 
     DONE = "10"
     NOT_DONE = "01"
     TAKEN = "11"
-    """Only taken: the outcome is not known yet."""
+    """Accepted; the outcome is not known yet."""
 
 
 class Detail(Enum):
@@ -160,7 +145,7 @@ class Detail(Enum):
 
 
 @dataclass(frozen=True)
-class Ask:
+class CaisseApRequest:
     """A request.
 
     ``protocol_id`` is the identifier of 12 digits that the integrator was given (CJ), ``register`` the till's number
@@ -175,7 +160,7 @@ class Ask:
     at_once: bool = False
     """Answer before the customer has paid (BA 1); then the answer proves nothing."""
     application: str = ""
-    """Wished application (CC), ``00C`` for a cheque."""
+    """Requested application (CC), ``00C`` for a cheque."""
     reference: str = ""
     """The till's own (CH)."""
     partial: bool = False
@@ -214,17 +199,17 @@ class Ask:
         return encode_fields(self.fields())
 
     @classmethod
-    def of(cls, fields: Fields) -> Ask:
+    def of(cls, fields: Fields) -> CaisseApRequest:
         """The request that ``fields`` make.
 
-        :raises Garbled: when a field that it must have is missing or makes no sense.
+        :raises Garbled: when a required field is missing or invalid.
         """
         action = fields.get("CD", "")
         if action not in {each.value for each in Action}:
             raise Garbled(f"an unknown action {action!r}")
         cents = "0" if Action(action) is Action.DUPLICATE else _needed(fields, "CB")
         if not (cents.isascii() and cents.isdigit() and len(cents) <= 12):
-            raise Garbled("an amount that is no number")
+            raise Garbled("an amount that is not a number")
         return cls(
             Action(action),
             int(cents),
@@ -241,19 +226,19 @@ class Ask:
 
     @staticmethod
     def complete(fields: Fields) -> bool:
-        """Whether ``fields`` are all that a request must have."""
+        """Whether ``fields`` are all required ones of a request."""
         wanted = {"CZ", "CJ", "CA", "CE", "BA", "CD"}
         return wanted <= fields.keys() and (fields["CD"] == Action.DUPLICATE.value or "CB" in fields)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """An answer: how it went, and the card. What the terminal left out is empty.
+class CaisseApAnswer:
+    """An answer: the result, and the card. What the terminal left out is empty.
 
-    ``more`` holds the fields that this class has no name for.
+    ``more`` has the fields without a name in this class.
     """
 
-    ask: Ask
+    ask: CaisseApRequest
     done: Done
     detail: Detail | None = None
     """Why not; `None` when it was done or the terminal gave none or an unknown one (`detail_code` has it)."""
@@ -273,7 +258,7 @@ class Answer:
 
     @property
     def approved(self) -> bool:
-        """Whether it was done; a `TAKEN` one may be or not."""
+        """Whether it was done; unknown for `TAKEN`."""
         return self.done is Done.DONE
 
     def encode(self) -> bytes:
@@ -282,52 +267,43 @@ class Answer:
         for asked in ("CC", "CH", "BF", "CI"):
             fields.pop(asked, None)
         fields["AE"] = self.done.value
-        own = {
-            "AF": self.detail.value if self.detail is not None else self.detail_code,
-            "CC": self.application,
-            "CI": self.read_mode,
-            "AC": self.authorisation,
-            "AA": self.pan,
-            "AI": self.aid,
-            "AB": self.expiry,
-        }
-        last = {"CG": self.contract, "AK": self.slip, "AL": self.pan_type}
-        named = {tag: value for tag, value in own.items() if value}
-        return encode_fields(fields | named | self.more | {tag: value for tag, value in last.items() if value})
+        if self.detail is not None or self.detail_code:
+            fields["AF"] = self.detail.value if self.detail is not None else self.detail_code
+        return encode_fields(fields | self._named(_OWN) | self.more | self._named(_LAST))
+
+    def _named(self, names: dict[str, str]) -> Fields:
+        found = {tag: getattr(self, name) for tag, name in names.items()}
+        return {tag: value for tag, value in found.items() if value}
 
     @classmethod
-    def of(cls, fields: Fields) -> Answer:
+    def of(cls, fields: Fields) -> CaisseApAnswer:
         """The answer that ``fields`` make.
 
-        :raises Garbled: when a field that it must have is missing or makes no sense.
+        :raises Garbled: when a required field is missing or invalid.
         """
         done, detail = fields.get("AE", ""), fields.get("AF", "")
         if done not in {each.value for each in Done}:
             raise Garbled(f"an unknown outcome {done!r}")
         mirrored = {tag: value for tag, value in fields.items() if tag not in ("CC", "CH", "BF", "CI")}
         return cls(
-            Ask.of(mirrored),
+            CaisseApRequest.of(mirrored),
             Done(done),
             Detail(detail) if detail in {each.value for each in Detail} else None,
             detail,
-            fields.get("CC", ""),
-            fields.get("CI", ""),
-            fields.get("AC", ""),
-            fields.get("AA", ""),
-            fields.get("AI", ""),
-            fields.get("AB", ""),
-            fields.get("CG", ""),
-            fields.get("AK", ""),
-            fields.get("AL", ""),
-            {tag: value for tag, value in fields.items() if tag not in NAMED},
+            more={tag: value for tag, value in fields.items() if tag not in _NAMED},
+            **{name: fields.get(tag, "") for tag, name in (_OWN | _LAST).items()},
         )
 
     @staticmethod
     def complete(fields: Fields) -> bool:
-        """Whether ``fields`` are all that an answer must have."""
-        return Ask.complete(fields) and "AE" in fields and (fields["AE"] != Done.NOT_DONE.value or "AF" in fields)
+        """Whether ``fields`` are all required ones of an answer."""
+        return (
+            CaisseApRequest.complete(fields)
+            and "AE" in fields
+            and (fields["AE"] != Done.NOT_DONE.value or "AF" in fields)
+        )
 
-    def belongs_to(self, ask: Ask) -> bool:
+    def belongs_to(self, ask: CaisseApRequest) -> bool:
         """Whether it answers ``ask``: register, currency, action and protocol id are the same, the amount too.
 
         Less may be approved only where the request allowed it.
@@ -339,6 +315,13 @@ class Answer:
         return mine.cents == theirs.cents or (mine.partial and 0 < theirs.cents < mine.cents)
 
 
+_OWN = {"CC": "application", "CI": "read_mode", "AC": "authorisation", "AA": "pan", "AI": "aid", "AB": "expiry"}
+_LAST = {"CG": "contract", "AK": "slip", "AL": "pan_type"}
+"""Fields of an answer by their names here: those before the unnamed ones, and those behind them."""
+
+_NAMED = frozenset({"CZ", "CJ", "CA", "CE", "BA", "CD", "CB", "AE", "AF", *_OWN, *_LAST})
+
+
 def _needed(fields: Fields, tag: str) -> str:
     value = fields.get(tag, "")
     if not value:
@@ -348,8 +331,8 @@ def _needed(fields: Fields, tag: str) -> str:
 
 # -- the line -------------------------------------------------------------------------------------------------------
 
-Keep: TypeAlias = Callable[[Answer], object]
-"""Stores the answer before anybody hears of it; may return a Deferred."""
+Keep: TypeAlias = Callable[[CaisseApAnswer], object]
+"""Stores the answer before it is returned; may return a Deferred."""
 
 
 @dataclass(frozen=True)
@@ -358,8 +341,8 @@ class Settings:
 
     :param protocol_id: 12 digits; :param register: 2 digits; :param currency: ISO number.
     :param answer_wait: how long the terminal may take; the customer is part of it.
-    :param quiet: so long after its last field an answer counts as ended when the line stays open.
-    :param listen_first: so long nothing is sent; a terminal says nothing by itself, other services greet.
+    :param quiet: seconds after its last field when an answer on an open line counts as ended.
+    :param listen_first: seconds before the request is sent; a terminal is silent then, other services send a banner.
     """
 
     protocol_id: str = "000000000000"
@@ -376,7 +359,7 @@ DEFAULTS = Settings()
 
 
 class SpokeFirst(Garbled):
-    """Who listens there spoke before it was asked, so it is no terminal: nothing was sent."""
+    """The peer sent something before the request, so it is not a terminal: nothing was sent."""
 
 
 class CaisseApProtocol(Protocol):
@@ -387,29 +370,29 @@ class CaisseApProtocol(Protocol):
     def __init__(self, clock: IReactorTime, quiet: float) -> None:
         self._clock, self._quiet = clock, quiet
         self._deframer = Deframer()
-        self._asked: Ask | None = None
-        self._due: Deferred[Answer] | None = None
+        self._asked: CaisseApRequest | None = None
+        self._due: Deferred[CaisseApAnswer] | None = None
         self._ended: IDelayedCall | None = None
         self._deadline: IDelayedCall | None = None
         self.gone = False
         self._unasked = b""
 
-    def ask(self, question: Ask, wait: float) -> Deferred[Answer]:
+    def ask(self, question: CaisseApRequest, wait: float) -> Deferred[CaisseApAnswer]:
         """Send ``question`` and fire with its answer.
 
         :raises ValueError: an amount or a text does not fit; nothing was sent.
         :raises NotReached: the line was closed before; nothing was sent.
-        :raises SpokeFirst: something was said before; nothing was sent.
-        :raises Silent: no answer within ``wait`` seconds. Nobody can be asked what became of it.
+        :raises SpokeFirst: the peer sent something before; nothing was sent.
+        :raises Silent: no answer within ``wait`` seconds. The outcome cannot be queried.
         :raises LineLost: as `Silent`, because the line was closed.
-        :raises Garbled: as `Silent`, because what came is no answer, or none to this question.
+        :raises Garbled: as `Silent`, because what came is not an answer to this request.
         """
         assert self._asked is None
         message = question.encode()
         self._asked = question
-        self._due = due = Deferred[Answer](self._abandon)
+        self._due = due = Deferred[CaisseApAnswer](self._abandon)
         if self._unasked:
-            self._fail(SpokeFirst("this is no Caisse-AP", self._unasked))
+            self._fail(SpokeFirst("this is not Caisse-AP", self._unasked))
             return due
         if self.gone:
             self._fail(NotReached("the line was closed before the request"))
@@ -421,14 +404,14 @@ class CaisseApProtocol(Protocol):
         return due
 
     def dataReceived(self, data: bytes) -> None:
-        """Take what came; when it may be all, wait for a moment whether more follows."""
+        """Take what came; when it may be complete, wait a moment for more."""
         if self._asked is None:
             self._unasked += data[:SHOWN]
             return
         if self._due is None:
             self.log.warn("{length} bytes after the answer", length=len(data))
             return
-        _stop(self._ended)
+        stop(self._ended)
         try:
             self._deframer.feed(data)
         except Garbled as garbled:
@@ -438,7 +421,7 @@ class CaisseApProtocol(Protocol):
             self._ended = self._clock.callLater(self._quiet, self._read)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """The end of the line is the end of the answer, when there is one."""
+        """The end of the line is the end of the answer, if there is one."""
         self.gone = True
         if self._due is None:
             return
@@ -451,19 +434,19 @@ class CaisseApProtocol(Protocol):
             self._fail(LineLost("the terminal closed the line" if clean else str(reason.value)))
 
     def _may_be_all(self) -> bool:
-        return self._deframer.between_fields and Answer.complete(self._deframer.fields)
+        return self._deframer.between_fields and CaisseApAnswer.complete(self._deframer.fields)
 
     def _read(self) -> None:
         fields, asked = self._deframer.fields, self._asked
         shown = {tag: value for tag, value in fields.items() if tag not in SECRET}
         self.log.debug("answered: {fields}", fields=shown)
         try:
-            answer = Answer.of(fields)
+            answer = CaisseApAnswer.of(fields)
         except Garbled as garbled:
             self._fail(garbled)
             return
         if asked is None or not answer.belongs_to(asked):
-            self._fail(Garbled("the answer is to another question"))
+            self._fail(Garbled("the answer is to another request"))
             return
         due = self._end()
         if due is not None:
@@ -474,76 +457,70 @@ class CaisseApProtocol(Protocol):
         if due is not None:
             due.errback(Failure(error))
 
-    def _abandon(self, _: Deferred[Answer]) -> None:
+    def _abandon(self, _: Deferred[CaisseApAnswer]) -> None:
         self._end()
 
-    def _end(self) -> Deferred[Answer] | None:
+    def _end(self) -> Deferred[CaisseApAnswer] | None:
         due, self._due = self._due, None
-        _stop(self._ended)
-        _stop(self._deadline)
+        stop(self._ended)
+        stop(self._deadline)
         if self.transport is not None:
             self.transport.loseConnection()
         return due
 
 
-def _stop(call: IDelayedCall | None) -> None:
-    if call is not None and call.active():
-        call.cancel()
-
-
 class CaisseApTerminal:
-    """A terminal as the service meets it: a line of its own for each request.
+    """One terminal, with a line of its own for each request.
 
-    `NotReached` means that certainly nothing happened. After any other `WireError` the outcome is unknown and cannot
-    be asked for: a person has to look at the slip (`reprint` prints it once more). A terminal that waits for a card
-    already ignores a second request without a word, so `Silent` may also mean busy (terminals.md 9).
+    After `NotReached` nothing happened. After any other `WireError` the outcome is unknown and cannot be queried: a
+    person has to look at the slip (`reprint` prints it once more). A terminal that waits for a card ignores a second
+    request, so `Silent` may also mean busy (docs/reference/caisse-ap.md#lost-answers).
     """
 
     def __init__(self, endpoint: IStreamClientEndpoint, clock: IReactorTime, settings: Settings = DEFAULTS) -> None:
         self._endpoint, self._clock, self.settings = endpoint, clock, settings
 
-    async def pay(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+    async def pay(self, cents: int, reference: str = "", keep: Keep | None = None) -> CaisseApAnswer:
         """Take ``cents`` from a card."""
         return await self._run(Action.DEBIT, cents, reference, keep)
 
-    async def refund(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+    async def refund(self, cents: int, reference: str = "", keep: Keep | None = None) -> CaisseApAnswer:
         """Give ``cents`` back to a card."""
         return await self._run(Action.CREDIT, cents, reference, keep)
 
-    async def cancel(self, cents: int, reference: str = "", keep: Keep | None = None) -> Answer:
+    async def cancel(self, cents: int, reference: str = "", keep: Keep | None = None) -> CaisseApAnswer:
         """Cancel an operation of ``cents``; the terminal asks which."""
         return await self._run(Action.CANCEL, cents, reference, keep)
 
-    async def reprint(self) -> Answer:
+    async def reprint(self) -> CaisseApAnswer:
         """Print the last slip once more; the answer names no operation, so it proves nothing."""
         return await self._run(Action.DUPLICATE, 0, "", None)
 
     async def ping(self) -> None:
         """Open a line and close it.
 
-        :raises NotReached: nobody listens.
+        :raises NotReached: the terminal does not accept the connection.
         """
         line = await self._open()
         assert line.transport is not None
         line.transport.loseConnection()
 
-    async def _run(self, action: Action, cents: int, reference: str, keep: Keep | None) -> Answer:
+    async def _run(self, action: Action, cents: int, reference: str, keep: Keep | None) -> CaisseApAnswer:
         settings = self.settings
-        question = Ask(action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference)
+        question = CaisseApRequest(
+            action, cents, settings.protocol_id, settings.register, settings.currency, reference=reference
+        )
         line = await self._open()
-        await deferLater(self._clock, settings.listen_first, lambda: None)
+        await deferLater(self._clock, settings.listen_first)
         answer = await line.ask(question, settings.answer_wait)
         if keep is not None:
             await maybeDeferred(keep, answer)
         return answer
 
     async def _open(self) -> CaisseApProtocol:
-        factory = Factory.forProtocol(lambda: CaisseApProtocol(self._clock, self.settings.quiet))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, CaisseApProtocol)
-        return line
+        return await open_line(
+            self._endpoint,
+            lambda: CaisseApProtocol(self._clock, self.settings.quiet),
+            self._clock,
+            self.settings.connect_wait,
+        )

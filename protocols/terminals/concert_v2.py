@@ -1,9 +1,10 @@
-"""Concert V2, the serial protocol E/E+ of French bank terminals (terminals.md 10): 9600 8N1, RS-232 or USB.
+"""Concert V2, the serial protocol E/E+ of French bank terminals (docs/reference/concert-v2.md):
+9600 8N1, RS-232 or USB.
 
-Each message has a session of its own, opened by whoever has something to say. The till asks; when the customer is
-done, which may take minutes, the terminal opens the second session::
+Each message has a session of its own, opened by its sender. The till sends the request; when the customer is done,
+which may take minutes, the terminal opens the second session::
 
-    till      05                       ENQ: may I?
+    till      05                       ENQ: open a session
     terminal  06                       ACK (15 or 04: not now)
     till      02  34 characters  03 lrc
     terminal  06                       15: send it again
@@ -15,8 +16,8 @@ done, which may take minutes, the terminal opens the second session::
     till      06                       15: send it again
     terminal  04
 
-The check byte is the XOR of everything behind STX, ETX included. There is no query: an answer that was not
-acknowledged is told again by the terminal, and only as long as somebody listens.
+The check byte is the XOR of everything behind STX, ETX included. There is no query: the terminal
+repeats an answer that was not acknowledged, but only while the line is open.
 """
 
 from __future__ import annotations
@@ -28,20 +29,22 @@ from typing import TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.checksums import lrc
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
+from protocols.terminals.lines import ignore, open_line, stop
+from protocols.terminals.stx_frames import ACK, EOT, ETX, NAK, STX, Damaged, Noise, Payload, PieceDeframer
 
-STX, ETX, EOT, ENQ, ACK, NAK = 0x02, 0x03, 0x04, 0x05, 0x06, 0x15
+ENQ = 0x05
 
 BAUDRATE = 9600
 ASK_LENGTH, SHORT_LENGTH, FULL_LENGTH = 34, 25, 80
 MOST_CENTS = 99_999_999
-"""What eight digits hold."""
+"""The largest number of eight digits."""
 
 # -- frames ---------------------------------------------------------------------------------------------------------
 
@@ -52,7 +55,7 @@ def frame(payload: bytes) -> bytes:
 
 
 class Signal(Enum):
-    """A single byte that carries a session."""
+    """A single byte that controls a session."""
 
     ENQ = ENQ
     ACK = ACK
@@ -64,51 +67,21 @@ class Signal(Enum):
         return bytes((self.value,))
 
 
-@dataclass(frozen=True)
-class Payload:
-    """A whole frame whose check byte is right."""
-
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Damaged:
-    """A frame whose check byte is wrong, or that has no end where one must be."""
-
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Bytes that belong to no frame."""
-
-    data: bytes
-
-
 Piece: TypeAlias = Signal | Payload | Damaged | Noise
 
 _SIGNALS = {signal.value: signal for signal in Signal}
 
 
-class Deframer:
+class Deframer(PieceDeframer[Signal]):
     """Puts the pieces of a stream together, wherever it was cut."""
 
-    def __init__(self) -> None:
-        self._buffer = bytearray()
+    longest = FULL_LENGTH + 1
 
-    def feed(self, data: bytes) -> list[Piece]:
-        """Take what came and tell every piece that is complete; never fails."""
-        self._buffer += data
-        pieces: list[Piece] = []
-        while self._buffer:
-            piece = self._next()
-            if piece is None:
-                break
-            pieces.append(piece)
-        return pieces
+    def _check(self, payload: bytes) -> int:
+        return lrc(payload + bytes((ETX,)))
 
     def forget(self) -> bytes:
-        """Drop a frame that was begun and never ended."""
+        """Drop and return an incomplete frame."""
         return self._take(len(self._buffer))
 
     def _next(self) -> Piece | None:
@@ -116,28 +89,9 @@ class Deframer:
         if first in _SIGNALS:
             return _SIGNALS[self._take(1)[0]]
         if first == STX:
-            return self._payload()
+            return self._payload(Damaged)
         known = (n for n, byte in enumerate(self._buffer) if byte == STX or byte in _SIGNALS)
         return Noise(self._take(next(known, len(self._buffer))))
-
-    def _payload(self) -> Piece | None:
-        # No further than a frame can reach, so that it does not matter how much has come already.
-        end = self._buffer.find(ETX, 1, FULL_LENGTH + 2)
-        # Payloads are text: a second STX means that the end of the first frame was lost.
-        again = self._buffer.find(STX, 1, end if end >= 0 else FULL_LENGTH + 2)
-        if again >= 0:
-            return Damaged(self._take(again))
-        if end < 0:
-            return Damaged(self._take(FULL_LENGTH + 2)) if len(self._buffer) > FULL_LENGTH + 1 else None
-        if len(self._buffer) < end + 2:
-            return None
-        whole = self._take(end + 2)
-        return Payload(whole[1:end]) if lrc(whole[1:-1]) == whole[-1] else Damaged(whole)
-
-    def _take(self, count: int) -> bytes:
-        taken = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return taken
 
 
 # -- messages -------------------------------------------------------------------------------------------------------
@@ -162,7 +116,7 @@ class Mode(Enum):
 
 
 class Kind(Enum):
-    """What the terminal shall do."""
+    """The operation."""
 
     DEBIT = "0"
     CREDIT = "1"
@@ -171,12 +125,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Ask:
+class ConcertRequest:
     """A request: 34 characters.
 
-    ``register`` is the till's number (2 digits), ``full`` asks for an answer with the card, ``currency`` is the ISO
-    number, ``private`` the till's own 10 characters. With ``at_once`` the terminal answers before the customer has
-    paid, which proves nothing; ``force`` makes it ask the bank.
+    ``register`` is the till's number (2 digits), ``full`` requests an answer with the card, ``currency`` is the ISO
+    number, ``private`` 10 characters of the till's own. With ``at_once`` the terminal answers before the customer has
+    paid, which proves nothing; ``force`` makes it contact the bank.
     """
 
     cents: int
@@ -202,14 +156,14 @@ class Ask:
         )
 
     @classmethod
-    def decode(cls, payload: bytes) -> Ask:
+    def decode(cls, payload: bytes) -> ConcertRequest:
         """The request in ``payload``, as the terminal reads it.
 
         :raises Garbled: for a wrong length or an unknown code.
         """
         text = payload.decode("latin-1")
         if len(text) != ASK_LENGTH or text[26:29] + text[30:33] != "A01B01":
-            raise Garbled("no request of Concert V2", payload)
+            raise Garbled("not a request of Concert V2", payload)
         return cls(
             _number(text[2:10]),
             _coded(Kind, text[12]),
@@ -224,7 +178,7 @@ class Ask:
 
 
 class Result(Enum):
-    """How it went."""
+    """The result of an operation."""
 
     DONE = "0"
     REFUSED = "7"
@@ -232,11 +186,11 @@ class Result(Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ConcertAnswer:
     """An answer: 25 characters, or 80 with the report about the card.
 
-    ``result_code`` is the terminal's own; `result` is `None` when nobody knows it. ``report`` is the 55 characters
-    about the card as they came (`None` in a short answer), the card's number first.
+    ``result_code`` is the code as sent; `result` is `None` when it is unknown. ``report`` is the 55 characters about
+    the card as they came (`None` in a short answer), the card's number first.
     """
 
     cents: int
@@ -249,12 +203,12 @@ class Answer:
 
     @property
     def result(self) -> Result | None:
-        """How it went, when the code is known."""
+        """The result, when the code is known."""
         return Result(self.result_code) if self.result_code in {each.value for each in Result} else None
 
     @property
     def approved(self) -> bool:
-        """Whether it was done."""
+        """Whether the operation was done."""
         return self.result is Result.DONE
 
     @property
@@ -279,10 +233,10 @@ class Answer:
         )
 
     @classmethod
-    def decode(cls, payload: bytes) -> Answer:
-        """The answer in ``payload``, as the till reads it; the errors show none of it.
+    def decode(cls, payload: bytes) -> ConcertAnswer:
+        """The answer in ``payload``, as the till reads it; errors contain none of it.
 
-        :raises Garbled: for a wrong length or an amount that is no number.
+        :raises Garbled: for a wrong length or an amount that is not a number.
         """
         text = payload.decode("latin-1")
         if len(text) not in (SHORT_LENGTH, FULL_LENGTH):
@@ -290,7 +244,7 @@ class Answer:
         report, tail = (None, text[12:]) if len(text) == SHORT_LENGTH else (text[12:67], text[67:])
         return cls(_number(text[3:11]), text[2], text[:2], text[11], report, tail[:3], tail[3:].rstrip())
 
-    def belongs_to(self, ask: Ask) -> bool:
+    def belongs_to(self, ask: ConcertRequest) -> bool:
         """Whether it can be the answer to ``ask``: register, amount and currency are the same."""
         return (self.register, self.cents, self.currency) == (ask.register, ask.cents, ask.currency)
 
@@ -304,7 +258,7 @@ def _bytes(text: str) -> bytes:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise Garbled("an amount that is no number")
+        raise Garbled("an amount that is not a number")
     return int(text)
 
 
@@ -325,27 +279,23 @@ def _coded(kind: type[_E], text: str) -> _E:
 
 
 class NotReady(NotReached):
-    """The terminal says that it cannot listen now: busy. It took nothing."""
+    """The terminal answers that it is busy. It took nothing."""
 
 
 class Unanswered(NotReached):
-    """Nobody answered when the till called, so nothing was asked."""
+    """The call was not answered, so no request was sent."""
 
 
 class NotTaken(NotReached):
-    """The terminal could not read the request however often it was sent: it did nothing."""
+    """The terminal could not read any copy of the request: it did nothing."""
 
 
 class Interrupted(NotReached):
-    """The till took its call back before it asked anything."""
+    """The till ended its call before the request."""
 
 
-Keep: TypeAlias = Callable[[Answer], object]
-"""Stores an answer before the terminal is told that we have it; may return a Deferred."""
-
-
-def ignore(_: object) -> None:
-    """Nobody listens."""
+Keep: TypeAlias = Callable[[ConcertAnswer], object]
+"""Stores an answer before it is acknowledged; may return a Deferred."""
 
 
 @dataclass(frozen=True)
@@ -353,11 +303,11 @@ class Settings:
     """What is known of one terminal; times in seconds.
 
     :param register: the till's number, 2 digits; :param currency: ISO number.
-    :param byte_wait: for an acknowledgement, and for a frame once its session is open (terminals.md 10).
-    :param repeats: how often the till calls again that hears nothing, or sends the very same frame again after a NAK.
-        A request that meets silence is never sent again: there is no way to ask whether it was taken.
+    :param byte_wait: for an acknowledgement, and for a frame once its session is open.
+    :param repeats: how often the till repeats a call that is not answered, or a frame after a NAK. A request that is
+        not acknowledged is never repeated: there is no way to find out whether it was taken.
     :param answer_wait: how long the whole operation may take; the customer is part of it.
-    :param full: ask for the report about the card.
+    :param full: request the report about the card.
     """
 
     register: str = "01"
@@ -374,11 +324,11 @@ DEFAULTS = Settings()
 
 
 class _Phase(Enum):
-    """Where the line stands."""
+    """The state of the line."""
 
     IDLE = auto()
     CALLING = auto()
-    """ENQ is sent: nothing is asked yet."""
+    """ENQ is sent, the request is not."""
     ASKING = auto()
     """The request is sent and not acknowledged."""
     WAITING = auto()
@@ -388,21 +338,23 @@ class _Phase(Enum):
 class ConcertProtocol(Protocol):
     """The till's end of a line: one request at a time, and the terminal's own sessions whenever they come.
 
-    :param late: told every answer that belongs to no request of this line (terminals.md 3, rule 18); may return a
-        Deferred. The answer is acknowledged when that is done.
+    :param late: called with every answer to no request of this line (docs/reference/terminals.md#rule-18); may return
+        a Deferred. The answer is acknowledged when that is done.
     """
 
     log = Logger()
 
-    def __init__(self, clock: IReactorTime, settings: Settings, late: Callable[[Answer], object] = ignore) -> None:
+    def __init__(
+        self, clock: IReactorTime, settings: Settings, late: Callable[[ConcertAnswer], object] = ignore
+    ) -> None:
         self._clock, self._settings, self._late = clock, settings, late
         self._deframer = Deframer()
         self._phase = _Phase.IDLE
-        self._asked: Ask | None = None
+        self._asked: ConcertRequest | None = None
         self._keep: Keep | None = None
-        self._due: Deferred[Answer] | None = None
+        self._due: Deferred[ConcertAnswer] | None = None
         self._pinged: Deferred[None] | None = None
-        self._answer: Answer | None = None
+        self._answer: ConcertAnswer | None = None
         self._hearing = self._keeping = False
         self._left = self._left_to_hear = 0
         self._noise = b""
@@ -412,28 +364,28 @@ class ConcertProtocol(Protocol):
         self.lost: Deferred[None] = Deferred()
         """Fires when the line is closed."""
 
-    def ask(self, question: Ask, wait: float, keep: Keep | None = None) -> Deferred[Answer]:
+    def ask(self, question: ConcertRequest, wait: float, keep: Keep | None = None) -> Deferred[ConcertAnswer]:
         """Call the terminal, send ``question``, and fire with its answer.
 
         The answer is acknowledged once ``keep`` is done with it.
 
-        :param wait: seconds for everything, beginning now.
+        :param wait: seconds for the whole exchange from now on.
         :raises ValueError: the amount does not fit; nothing was sent.
-        :raises NotReached: certainly nothing was taken: `NotReady`, `Unanswered`, `NotTaken`, `Interrupted`.
+        :raises NotReached: nothing was taken: `NotReady`, `Unanswered`, `NotTaken`, `Interrupted`.
         :raises Silent: no answer in time; the outcome is unknown.
         :raises LineLost: as `Silent`, because the line was closed.
-        :raises Garbled: as `Silent`, because the answer says nothing readable.
+        :raises Garbled: as `Silent`, because the answer cannot be read.
         """
         assert self._due is None and self._pinged is None
         question.encode()
         self._asked, self._keep = question, keep
-        self._due = due = Deferred[Answer](self._abandon)
+        self._due = due = Deferred[ConcertAnswer](self._abandon)
         self._deadline = self._clock.callLater(wait, self._too_late, wait)
         self._begin()
         return due
 
     def ping(self) -> Deferred[None]:
-        """Call the terminal and hang up when it listens.
+        """Call the terminal and hang up when it answers.
 
         :raises NotReached: it does not, see `ask`.
         """
@@ -444,16 +396,16 @@ class ConcertProtocol(Protocol):
         return due
 
     def interrupt(self) -> bool:
-        """Take the call back; false when it is too late for that because the request is on its way."""
+        """End the call; false when it is too late because the request is sent."""
         if self._phase is not _Phase.CALLING:
             return False
         self._say(Signal.EOT)
-        self._fail(Interrupted("the call was taken back"))
+        self._fail(Interrupted("the call was ended"))
         return True
 
     def leave(self) -> None:
         """Close the line."""
-        _stop(self._timer)
+        stop(self._timer)
         if self.transport is not None:
             self.transport.loseConnection()
 
@@ -473,7 +425,7 @@ class ConcertProtocol(Protocol):
         self._wait_for(self._unanswered)
 
     def _unanswered(self) -> None:
-        """Nobody reacted to the call in time."""
+        """The call was not answered in time."""
         if self._left:
             self._left -= 1
             self._call()
@@ -483,13 +435,13 @@ class ConcertProtocol(Protocol):
         self._fail(Unanswered(f"no answer to the call{heard}"))
 
     def _called(self, signal: Signal) -> None:
-        """The terminal reacts to the call."""
+        """Handle the answer to the call."""
         if signal is not Signal.ACK:
-            self._fail(NotReady("the terminal cannot listen now"))
+            self._fail(NotReady("the terminal is busy"))
         elif self._asked is None:
             self._say(Signal.EOT)
             self._phase = _Phase.IDLE
-            _stop(self._timer)
+            stop(self._timer)
             pinged, self._pinged = self._pinged, None
             if pinged is not None:
                 pinged.callback(None)
@@ -504,38 +456,38 @@ class ConcertProtocol(Protocol):
         self._wait_for(self._unacknowledged)
 
     def _unacknowledged(self) -> None:
-        """No acknowledgement: the terminal may have taken the request, so only its answer can tell."""
+        """Wait for the answer: the terminal may have taken the request without acknowledging it."""
         self.log.warn("the request was not acknowledged")
         self._say(Signal.EOT)
         self._phase = _Phase.WAITING
 
     def _asking(self, signal: Signal) -> None:
-        """The terminal reacts to the request."""
+        """Handle the acknowledgement of the request."""
         if signal is Signal.ACK:
             self._say(Signal.EOT)
             self._phase = _Phase.WAITING
-            _stop(self._timer)
+            stop(self._timer)
         elif signal is Signal.NAK and self._left:
             self._left -= 1
             self._send()
         elif signal is Signal.NAK:
             self._say(Signal.EOT)
             self._fail(NotTaken("the terminal could not read the request"))
-        # An EOT here has no meaning that anybody wrote down; the acknowledgement is still awaited.
+        # An EOT has no documented meaning here; the acknowledgement is still awaited.
 
     # The terminal's session.
 
     def _hear(self) -> None:
-        """The terminal has something to say."""
+        """The terminal opens a session."""
         if self._phase is _Phase.ASKING:
-            # It would not begin a session of its own without having read the request.
+            # It opens a session only after it has read the request.
             self._phase = _Phase.WAITING
         self._hearing, self._left_to_hear = True, self._settings.repeats
         self._say(Signal.ACK)
         self._wait_for(self._unheard)
 
     def _unheard(self) -> None:
-        """The frame did not come, or not whole."""
+        """The frame did not come, or is incomplete."""
         if self._deframer.forget() and self._left_to_hear:
             self._again()
         else:
@@ -547,9 +499,9 @@ class ConcertProtocol(Protocol):
         self._wait_for(self._unheard)
 
     def _heard(self) -> None:
-        """The terminal's session is over: go on where it came in between, or tell the answer that it brought."""
+        """End the terminal's session: deliver its answer, or resume a call that it interrupted."""
         self._hearing = False
-        _stop(self._timer)
+        stop(self._timer)
         if self._answer is not None:
             self._settle(self._answer)
         elif self._phase is _Phase.CALLING:
@@ -557,9 +509,9 @@ class ConcertProtocol(Protocol):
 
     def _message(self, payload: bytes) -> None:
         if self._keeping:
-            return  # Told again; it is acknowledged once, when it is stored.
+            return  # A repeat of the answer, which is acknowledged once it is stored.
         try:
-            answer = Answer.decode(payload)
+            answer = ConcertAnswer.decode(payload)
         except Garbled as garbled:
             if self._phase is _Phase.WAITING and self._answer is None:
                 self._fail(garbled)
@@ -578,19 +530,19 @@ class ConcertProtocol(Protocol):
         else:
             self._hand_on(answer)
 
-    def _hand_on(self, answer: Answer) -> None:
-        """Have a late answer kept by whoever knows its question, then acknowledge it."""
+    def _hand_on(self, answer: ConcertAnswer) -> None:
+        """Have a late answer kept, then acknowledge it."""
 
         def not_kept(reason: Failure) -> None:
             self.log.failure("a late answer was not kept", reason)
 
         maybeDeferred(self._late, answer).addCallbacks(lambda _: self._acknowledge(), not_kept)
 
-    def _store(self, answer: Answer) -> None:
-        """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
+    def _store(self, answer: ConcertAnswer) -> None:
+        """Have the answer kept, then acknowledge it; until then the terminal repeats it."""
         due = self._due
-        _stop(self._deadline)
-        _stop(self._timer)
+        stop(self._deadline)
+        stop(self._timer)
         self._keeping = True
 
         def kept(_: object) -> None:
@@ -609,12 +561,12 @@ class ConcertProtocol(Protocol):
         maybeDeferred(self._keep or ignore, answer).addCallbacks(kept, not_kept)
 
     def _acknowledge(self) -> None:
-        """Say that the frame is here, and wait for the end of the session; it ends by itself when nothing comes."""
+        """Acknowledge the frame and wait for the end of the session; silence ends it too."""
         self._hearing = True
         self._say(Signal.ACK)
         self._wait_for(self._heard)
 
-    # What comes in.
+    # Receiving.
 
     def dataReceived(self, data: bytes) -> None:
         """Take what came and act on every piece of it."""
@@ -632,7 +584,7 @@ class ConcertProtocol(Protocol):
                     self._noise = (self._noise + piece.data)[:64]
 
     def _damaged(self) -> None:
-        """Ask for the frame again, as often as a frame may be repeated."""
+        """Request the frame again, as often as a frame may be repeated."""
         if self._keeping or self._phase is _Phase.CALLING:
             return
         if not self._hearing:
@@ -654,9 +606,9 @@ class ConcertProtocol(Protocol):
             self._asking(signal)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Let whoever waits know, unless the answer is here already."""
+        """Fail the request that waits, unless its answer is here."""
         self.gone = True
-        _stop(self._timer)
+        stop(self._timer)
         if self._answer is not None and self._due is not None:
             self._settle(self._answer)
         elif self._phase is _Phase.CALLING:
@@ -674,7 +626,7 @@ class ConcertProtocol(Protocol):
         else:
             self._fail(Silent(wait))
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: ConcertAnswer) -> None:
         due = self._end()
         if due is not None:
             due.callback(answer)
@@ -696,18 +648,18 @@ class ConcertProtocol(Protocol):
         self._end()
         self.leave()
 
-    def _end(self) -> Deferred[Answer] | None:
+    def _end(self) -> Deferred[ConcertAnswer] | None:
         due, self._due = self._due, None
         self._phase = _Phase.IDLE
         self._asked = self._keep = None
         self._keeping = False
-        _stop(self._timer)
-        _stop(self._deadline)
+        stop(self._timer)
+        stop(self._deadline)
         return due
 
     def _wait_for(self, silence: Callable[[], None]) -> None:
         """Have ``silence`` called when nothing comes in time."""
-        _stop(self._timer)
+        stop(self._timer)
         self._timer = self._clock.callLater(self._settings.byte_wait, silence)
 
     def _say(self, signal: Signal) -> None:
@@ -718,18 +670,13 @@ class ConcertProtocol(Protocol):
             self.transport.write(data)
 
 
-def _stop(call: IDelayedCall | None) -> None:
-    if call is not None and call.active():
-        call.cancel()
-
-
 class ConcertTerminal:
-    """A terminal as the service meets it: a line of its own for each operation.
+    """One terminal, with a line of its own for each operation.
 
-    `NotReached` (and what derives from it here) means that certainly nothing happened. After any other `WireError`
-    the outcome is unknown and cannot be asked for: a person has to look at the slip.
+    After `NotReached` and its subclasses nothing happened. After any other `WireError` the outcome is unknown and
+    cannot be queried: a person has to look at the slip.
 
-    :param endpoint: where the terminal is: a serial port, or anything else that carries bytes.
+    :param endpoint: where the terminal is: a serial port, or any other stream of bytes.
     """
 
     def __init__(
@@ -737,25 +684,25 @@ class ConcertTerminal:
         endpoint: IStreamClientEndpoint,
         clock: IReactorTime,
         settings: Settings = DEFAULTS,
-        late: Callable[[Answer], object] = ignore,
+        late: Callable[[ConcertAnswer], object] = ignore,
     ) -> None:
         self._endpoint, self._clock, self.settings, self._late = endpoint, clock, settings, late
         self._line: ConcertProtocol | None = None
 
-    async def pay(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+    async def pay(self, cents: int, private: str = "", keep: Keep | None = None) -> ConcertAnswer:
         """Take ``cents`` from a card."""
         return await self._run(Kind.DEBIT, cents, private, keep)
 
-    async def refund(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+    async def refund(self, cents: int, private: str = "", keep: Keep | None = None) -> ConcertAnswer:
         """Give ``cents`` back to a card."""
         return await self._run(Kind.CREDIT, cents, private, keep)
 
-    async def cancel(self, cents: int, private: str = "", keep: Keep | None = None) -> Answer:
+    async def cancel(self, cents: int, private: str = "", keep: Keep | None = None) -> ConcertAnswer:
         """Cancel an operation of ``cents``."""
         return await self._run(Kind.CANCEL, cents, private, keep)
 
     async def ping(self) -> None:
-        """Find out whether the terminal listens.
+        """Check that the terminal answers.
 
         :raises NotReached: it does not.
         """
@@ -766,12 +713,12 @@ class ConcertTerminal:
             line.leave()
 
     def interrupt(self) -> bool:
-        """Wish that the running operation stops; only possible before the request is on its way."""
+        """Stop the running operation; only possible before the request is sent."""
         return self._line is not None and self._line.interrupt()
 
-    async def _run(self, kind: Kind, cents: int, private: str, keep: Keep | None) -> Answer:
+    async def _run(self, kind: Kind, cents: int, private: str, keep: Keep | None) -> ConcertAnswer:
         settings = self.settings
-        question = Ask(
+        question = ConcertRequest(
             cents,
             kind,
             settings.register,
@@ -787,18 +734,16 @@ class ConcertTerminal:
             line.leave()
 
     async def _open(self) -> ConcertProtocol:
-        """A line, once the one before it is closed: a serial port is opened once at a time."""
+        """A line, once the one before it is closed: a serial port can be opened once."""
         before, self._line = self._line, None
         if before is not None:
             before.leave()
             await before.lost
-        factory = Factory.forProtocol(lambda: ConcertProtocol(self._clock, self.settings, self._late))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, ConcertProtocol)
+        line = await open_line(
+            self._endpoint,
+            lambda: ConcertProtocol(self._clock, self.settings, self._late),
+            self._clock,
+            self.settings.connect_wait,
+        )
         self._line = line
         return line

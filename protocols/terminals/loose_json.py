@@ -1,7 +1,7 @@
-"""JSON as bank terminals write it: numbers where text is due, blanks around names, flags in quotes.
+"""JSON as bank terminals write it: numbers instead of text, blanks around names, flags in quotes.
 
-A terminal's answer may be the only proof that money moved, so what can be read is read; only bytes that are no JSON
-object at all are refused (terminals.md 4.2, 5.2).
+A terminal's answer may be the only proof that money moved, so everything readable is read; only bytes that are not a
+JSON object are refused (docs/reference/privatbank-json.md#envelope).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ UNTOUCHED = frozenset({"receipt", "adv"})
 """Members whose blanks belong to a print form."""
 
 SECRET = frozenset({"track1", "track2", "track3", "hash", "pinblock", "pinblockNew", "OTPpassword", "PhoneNumber"})
-"""Members whose value no log may show (terminals.md 3, rule 19)."""
+"""Members whose value is never logged (docs/reference/terminals.md#rule-19)."""
 
 _decode = msgspec.json.Decoder(float_hook=str).decode
 _encode = msgspec.json.Encoder().encode
@@ -25,14 +25,14 @@ _encode = msgspec.json.Encoder().encode
 def read_object(payload: bytes) -> dict[str, object]:
     """The members of one JSON object, names without blanks around them; of equal names the last one counts.
 
-    :raises Garbled: when the bytes are no JSON object.
+    :raises Garbled: when the bytes are not a JSON object.
     """
     try:
         message = _decode(payload)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise Garbled(f"no JSON ({error})", payload) from None
+        raise Garbled(f"not JSON ({error})", payload) from None
     if not isinstance(message, dict):
-        raise Garbled("no JSON object", payload)
+        raise Garbled("not a JSON object", payload)
     return {name.strip(): value for name, value in message.items()}
 
 
@@ -73,7 +73,7 @@ def texts_of(members: object) -> dict[str, str]:
 
 
 def masked(params: Mapping[str, str]) -> dict[str, str]:
-    """The members fit for a log: secrets are left out, a card number keeps its first six and last four digits."""
+    """The members for a log: secrets are left out, a card number keeps its first six and last four digits."""
     return {name: _masked(name, value) for name, value in params.items() if name != "receipt"}
 
 

@@ -1,7 +1,8 @@
 """Members of a message as typed fields: each message is a frozen dataclass, its fields are named as on the wire.
 
-``invoice_number: str`` stands for the member ``invoiceNumber``. All values travel as text (terminals.md 4.2, 5.3): a
-number is ``"5"``, a flag ``"true"``; other ways of writing are told by `Wire` in the field's annotation.
+``invoice_number: str`` stands for the member ``invoiceNumber``. All values travel as text
+(docs/reference/privatbank-json.md#envelope): a number is ``"5"``, a flag ``"true"``; `Wire` in the field's annotation
+describes any other form.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Self, get_args, get_origin, get_type_hints
 
 @dataclass(frozen=True)
 class Wire:
-    """How one kind of value is written as text and read again."""
+    """How a kind of value is written as text and read again."""
 
     write: Callable[[Any], str]
     read: Callable[[str], Any]
@@ -70,28 +71,28 @@ def _member(field: dataclasses.Field[Any], hint: Any) -> _Member:
 
 @dataclass(frozen=True)
 class Members:
-    """A value that stands in ``params``; a field with the metadata ``apart`` travels elsewhere."""
+    """A value in ``params``; a field with the metadata ``apart`` is elsewhere in the message."""
 
     def params(self) -> dict[str, str]:
         """The members as text."""
-        told = {}
+        params = {}
         for member in _members(type(self)):
             value = getattr(self, member.field)
             if not (member.optional and value is None):
-                told[member.name] = member.wire.write(value)
-        return told
+                params[member.name] = member.wire.write(value)
+        return params
 
     @classmethod
     def read(cls, params: Mapping[str, str], **apart: object) -> Self:
-        """The value that ``params`` tell; members that nobody knows are passed over.
+        """The value in ``params``; unknown members are skipped.
 
-        :param apart: the fields that travel elsewhere.
+        :param apart: the fields that are elsewhere in the message.
         :raises ValueError: when a member is missing or cannot be read.
         """
-        told: dict[str, Any] = dict(apart)
+        values: dict[str, Any] = dict(apart)
         for member in _members(cls):
             if member.name in params:
-                told[member.field] = member.wire.read(params[member.name])
+                values[member.field] = member.wire.read(params[member.name])
             elif member.required:
                 raise ValueError(f"{member.name} is missing")
-        return cls(**told)
+        return cls(**values)

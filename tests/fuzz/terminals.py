@@ -29,11 +29,11 @@ from protocols.terminals.privatbank_json.requests import GetReceiptInfo, read_pr
 from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json.line import SsiLine
 from protocols.terminals.ssi_json.requests import GetLastResult, read_method
+from protocols.terminals.stx_frames import Noise, Payload
 from protocols.terminals.zvt import messages as zvt
 from protocols.terminals.zvt.apdu import Apdu, ApduDeframer
 from protocols.terminals.zvt.link import DleDeframer, SerialLink, dle_frame
-from protocols.terminals.zvt.protocol import Answer as ZvtAnswer
-from protocols.terminals.zvt.protocol import ZvtProtocol
+from protocols.terminals.zvt.protocol import ZvtAnswer, ZvtProtocol
 from tests.fuzz.target import Broken, Target, cut, same_however_cut, until
 from tests.vectors import caisse_ap as caisse_vectors
 from tests.vectors import concert_v2 as concert_vectors
@@ -207,7 +207,7 @@ def ecr17_frames(data: bytes) -> None:
 
         def read(pieces: Iterable[bytes], lrc: Any = lrc) -> list[Any]:
             deframer = ecr17.Deframer(lrc)
-            return joined((found for piece in pieces for found in deframer.feed(piece)), ecr17.Noise)
+            return joined((found for piece in pieces for found in deframer.feed(piece)), Noise)
 
         same_however_cut(read, data)
 
@@ -256,7 +256,7 @@ def caisse_ap_fields(data: bytes) -> None:
         return deframer.fields, False
 
     fields, _ = same_however_cut(read, data)
-    for of in (caisse_ap.Answer.of, caisse_ap.Ask.of):
+    for of in (caisse_ap.CaisseApAnswer.of, caisse_ap.CaisseApRequest.of):
         with suppress(Garbled):
             repr(of(fields))
 
@@ -265,7 +265,7 @@ def caisse_ap_till(data: bytes) -> None:
     """A payment fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(caisse_ap.CaisseApProtocol(clock, quiet=0.5))
-    ended(line, line.ask(caisse_vectors.DEBIT, 300), clock, data, caisse_ap.Answer)
+    ended(line, line.ask(caisse_vectors.DEBIT, 300), clock, data, caisse_ap.CaisseApAnswer)
 
 
 # -- Concert V2
@@ -276,26 +276,26 @@ def concert_frames(data: bytes) -> None:
 
     def read(pieces: Iterable[bytes]) -> list[Any]:
         deframer = concert_v2.Deframer()
-        return joined((found for piece in pieces for found in deframer.feed(piece)), concert_v2.Noise)
+        return joined((found for piece in pieces for found in deframer.feed(piece)), Noise)
 
     for found in same_however_cut(read, data):
-        if isinstance(found, concert_v2.Payload):
+        if isinstance(found, Payload):
             _concert_messages(found.data)
     _concert_messages(data)
 
 
 def _concert_messages(payload: bytes) -> None:
     with suppress(Garbled):
-        again(concert_v2.Ask.decode(payload), concert_v2.Ask.decode)
+        again(concert_v2.ConcertRequest.decode(payload), concert_v2.ConcertRequest.decode)
     with suppress(Garbled):
-        again(concert_v2.Answer.decode(payload), concert_v2.Answer.decode)
+        again(concert_v2.ConcertAnswer.decode(payload), concert_v2.ConcertAnswer.decode)
 
 
 def concert_till(data: bytes) -> None:
     """A payment fires once, whatever the terminal sends."""
     clock = Clock()
     line = connected(concert_v2.ConcertProtocol(clock, concert_v2.Settings(), lambda _: None))
-    ended(line, line.ask(concert_vectors.ASK, 300), clock, data, concert_v2.Answer)
+    ended(line, line.ask(concert_vectors.ASK, 300), clock, data, concert_v2.ConcertAnswer)
 
 
 # -- nexo
@@ -319,8 +319,8 @@ def nexo_messages(data: bytes) -> None:
 
 ZVT_RAW = tuple(vector.raw for vector in zvt_vectors.APDUS)
 ZVT_FRAMES = tuple(framed.frame for framed in zvt_vectors.FRAMES)
-SSI = (*(each.wire for each in ssi_vectors.SENT), *(each.wire for each in ssi_vectors.TOLD))
-PRIVATBANK = (*(each.wire for each in privatbank_vectors.SENT), *(each.wire for each in privatbank_vectors.TOLD))
+SSI = (*(each.wire for each in ssi_vectors.SENT), *(each.wire for each in ssi_vectors.RECEIVED))
+PRIVATBANK = (*(each.wire for each in privatbank_vectors.SENT), *(each.wire for each in privatbank_vectors.RECEIVED))
 ECR17 = tuple(each.frame for each in (*ecr17_vectors.REQUESTS, *ecr17_vectors.ANSWERS))
 CAISSE = tuple(each.data for each in caisse_vectors.MESSAGES)
 CONCERT = tuple(each.frame for each in concert_vectors.FRAMES)

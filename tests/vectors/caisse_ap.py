@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocols.terminals.caisse_ap import Action, Answer, Ask, Detail, Done
+from protocols.errors import Garbled
+from protocols.terminals.caisse_ap import Action, CaisseApAnswer, CaisseApRequest, Deframer, Detail, Done, Fields
 
-DEBIT = Ask(Action.DEBIT, 1234, protocol_id="012345678901")
-CREDIT = Ask(Action.CREDIT, 500, protocol_id="012345678901")
-APPROVED = Answer(
+DEBIT = CaisseApRequest(Action.DEBIT, 1234, protocol_id="012345678901")
+CREDIT = CaisseApRequest(Action.CREDIT, 500, protocol_id="012345678901")
+APPROVED = CaisseApAnswer(
     DEBIT,
     Done.DONE,
     application="001",
@@ -20,7 +21,7 @@ APPROVED = Answer(
     contract="424242",
     more={"CF": "1010000000"},
 )
-NOBODY_CAME = Answer(CREDIT, Done.NOT_DONE, Detail.INPUT_TIMEOUT, "08")
+NOBODY_CAME = CaisseApAnswer(CREDIT, Done.NOT_DONE, Detail.INPUT_TIMEOUT, "08")
 
 
 class Message(NamedTuple):
@@ -28,7 +29,7 @@ class Message(NamedTuple):
 
     id: str
     meaning: str
-    message: Ask | Answer
+    message: CaisseApRequest | CaisseApAnswer
     data: bytes
 
 
@@ -72,3 +73,15 @@ MESSAGES = (
         ),
     ),
 )
+
+
+def decode_fields(message: bytes) -> Fields:
+    """The fields of a whole message.
+
+    :raises Garbled: as `Deframer.feed`, or when the last field runs past the end.
+    """
+    deframer = Deframer()
+    deframer.feed(message)
+    if not deframer.between_fields:
+        raise Garbled("the last field runs past the end")
+    return deframer.fields

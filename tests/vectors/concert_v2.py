@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocols.terminals.concert_v2 import Answer, Ask, Signal
+from protocols.terminals.concert_v2 import ConcertAnswer, ConcertRequest, Signal
 
-ASK = Ask(1250, register="01", full=True, currency="978")
-FULL_ANSWER = Answer(
+ASK = ConcertRequest(1250, register="01", full=True, currency="978")
+FULL_ANSWER = ConcertAnswer(
     1250, "0", "01", "1", "4711XXXXXXXX1234  0000000000000000000000000000000000000", "978", "0000000000"
 )
-SHORT_ANSWER = Answer(1250, "7", "01", "1", None, "978", "0000000000")
+SHORT_ANSWER = ConcertAnswer(1250, "7", "01", "1", None, "978", "0000000000")
 
 
 class Framed(NamedTuple):
     """A whole frame and the message in it."""
 
     id: str
-    message: Ask | Answer
+    message: ConcertRequest | ConcertAnswer
     frame: bytes
 
 

@@ -1,7 +1,7 @@
 """Frames of ECR17 with their meaning.
 
-The requests were built by running the C++ core of padosoft/react-native-ecr17-protocol (MIT). The values of the
-answers are those of its tests, framed by the rules of the protocol (docs/reference/ecr17.md).
+The requests were built by running the C++ core of padosoft/react-native-ecr17-protocol (MIT); the values of the
+answers are those of its tests, framed by the rules of the reference (terminals.md 8).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from protocols.terminals.ecr17.answers import (
     ServicePart,
     TotalsAnswer,
 )
-from protocols.terminals.ecr17.frames import Lrc, Progress
+from protocols.terminals.ecr17.frames import DisplayText, Lrc
 from protocols.terminals.ecr17.requests import (
     LAST_STAN,
     CardCheck,
@@ -98,16 +98,19 @@ def _framed(id: str, message: Request | Message | bytes, lrc: Lrc, hex: str, sou
 
 
 XML = '<ecrreq> <p k="ECRVASID">BPAY_QR</p><p k="SUBSMPARAMS"><p k="AMOUNT">10</p><p k="PRINTER">ECR</p></p></ecrreq>'
-"""The sample of the public page on services, unchanged."""
+"""The sample of the public page on services, as it stands there."""
 
-SERVICE = (Service(XML, T, "00000001"), f"{T}0K0000000100000110{XML}".encode())
-"""By hand from the table on Nexi's public page "VAS request - K command"."""
+SERVICE = (Service(XML, terminal=T), f"{T}0K0000000100000110{XML}".encode())
+"""Laid out by hand from the table on Nexi's public page "VAS request - K command"."""
 
 SERVICE_PARTS = (
-    (ServicePart("<ecrres>" + "x" * 1016, 1, True, T), f"{T}0K00001001    1024<ecrres>{'x' * 1016}".encode()),
-    (ServicePart("</ecrres>", 2, False, T), f"{T}0K0000000200000009</ecrres>".encode()),
+    (
+        ServicePart("<ecrres>" + "x" * 1016, 1, True, terminal=T),
+        f"{T}0K00001001    1024<ecrres>{'x' * 1016}".encode(),
+    ),
+    (ServicePart("</ecrres>", 2, False, terminal=T), f"{T}0K0000000200000009</ecrres>".encode()),
 )
-"""Likewise; the page does not define the characters 19 to 22."""
+"""Likewise; of the characters 19 to 22 the page says nothing."""
 
 TICKET = (
     (
@@ -116,12 +119,12 @@ TICKET = (
     ),
     "BANCA\nIMPORTO EUR 12.50\n123456789012345678901234\nUNA RIGA\n\nFINE",
 )
-"""By hand from the page "Send ticket": a new line, bold letters, a full line, an empty line, the end."""
+"""By hand from the page "Send ticket": a new line, bold letters, a line that is full, an empty line, the end."""
 
 REQUESTS = (
     _framed(
         "ecr17-002",
-        StatusRequest(T),
+        StatusRequest(terminal=T),
         Lrc.STX,
         "02313233343536373830730335",
         CORE,
@@ -208,7 +211,7 @@ REQUESTS = (
     ),
     _framed(
         "ecr17-016",
-        CardCheck(T),
+        CardCheck(terminal=T),
         Lrc.STX,
         "02313233343536373830483030303030303031303030303030303030303030303030303030303030033f",
         CORE,
@@ -236,49 +239,49 @@ REQUESTS = (
     ),
     _framed(
         "ecr17-025",
-        PrintOnRegister(False, T),
+        PrintOnRegister(False, terminal=T),
         Lrc.STD,
         "0231323334353637383045300332",
         CORE,
     ),
     _framed(
         "ecr17-027",
-        Reprint(True, "0", T),
+        Reprint(True, "0", terminal=T),
         Lrc.STD,
         "02313233343536373830523130303030303030303030300314",
         CORE,
     ),
     _framed(
         "ecr17-028",
-        Reprint(True, "0", T),
+        Reprint(True, "0", terminal=T),
         Lrc.STX,
         "02313233343536373830523130303030303030303030300315",
         CORE,
     ),
     _framed(
         "ecr17-029",
-        Reversal(LAST_STAN, T),
+        Reversal(LAST_STAN, terminal=T),
         Lrc.STD,
         "0231323334353637383053303030303030303130303030303030300315",
         CORE,
     ),
     _framed(
         "ecr17-030",
-        Reversal(LAST_STAN, T),
+        Reversal(LAST_STAN, terminal=T),
         Lrc.STX,
         "0231323334353637383053303030303030303130303030303030300314",
         CORE,
     ),
     _framed(
         "ecr17-031",
-        Reversal("000123", T),
+        Reversal("000123", terminal=T),
         Lrc.STD,
         "0231323334353637383053303030303030303130303031323330300315",
         CORE,
     ),
     _framed(
         "ecr17-032",
-        Reversal("000123", T),
+        Reversal("000123", terminal=T),
         Lrc.STX,
         "0231323334353637383053303030303030303130303031323330300314",
         CORE,
@@ -413,7 +416,7 @@ BARE = (
         "padosoft, LRC tests",
     ),
 )
-"""Check bytes of payloads that are not messages."""
+"""Check bytes of payloads that are no messages."""
 
 ACKNOWLEDGEMENTS = (
     (0x06, Lrc.STD, bytes.fromhex("060379")),
@@ -423,7 +426,7 @@ ACKNOWLEDGEMENTS = (
     (0x06, Lrc.NOEXT, bytes.fromhex("06037a")),
     (0x06, Lrc.STX_NOEXT, bytes.fromhex("06037b")),
 )
-"""ecr17-033 to 036, and two from the text of docs/reference/ecr17.md: received (06) and send again (15)."""
+"""ecr17-033 to 036, and the two that the reference gives in its text: taken (06) and send again (15)."""
 
-PROGRESS = (Progress("IN CORSO"), bytes.fromhex("01494e20434f52534f20202020202020202020202004"))
+PROGRESS = (DisplayText("IN CORSO"), bytes.fromhex("01494e20434f52534f20202020202020202020202004"))
 """ecr17-053, by the framing rule."""

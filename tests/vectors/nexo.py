@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from protocols.terminals.nexo.messages import (
     Abort,
-    Answer,
     Category,
     Header,
+    NexoAnswer,
     Payment,
     PaymentAnswer,
     Reference,
@@ -42,7 +42,7 @@ class Message(NamedTuple):
 
     id: str
     header: Header
-    message: Request | Answer
+    message: Request | NexoAnswer
     json: str
 
 

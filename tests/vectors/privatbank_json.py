@@ -1,7 +1,7 @@
-"""PrivatBank JSON: messages from the vendor's document and from other clients (docs/reference/privatbank-json.md).
+"""PrivatBank JSON: messages as the vendor's document and other people's clients have them (terminals.md 4).
 
-``sent`` are messages of the register, ``told`` of the terminal. If the source has JSON only, its members are written
-here without blanks and with the zero byte that ends each message.
+``sent`` is written by the register, ``told`` by the terminal. Where the source has JSON only, its members stand here
+without blanks and with the zero byte that ends each message.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DOCUMENT = "PrivatBank ECR JSON protocol 1.0.3.1 (17.01.2025), kept in VSydorenk
 
 
 class Sent(NamedTuple):
-    """A message of the register: its bytes, its primary method, or the type of the service message."""
+    """A message of the register: its bytes, the primary method it is, or the type of the service message."""
 
     wire: bytes
     asks: Primary | str
@@ -42,8 +42,8 @@ class Sent(NamedTuple):
     source: str
 
 
-class Told(NamedTuple):
-    """A message of the terminal: its bytes, its method, and the values in it."""
+class Received(NamedTuple):
+    """A message of the terminal: its bytes, method, and what has to be read of it."""
 
     wire: bytes
     method: str
@@ -56,7 +56,7 @@ class Told(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """A message that must be refused."""
+    """A message that has to be refused."""
 
     wire: bytes
     meaning: str
@@ -215,8 +215,8 @@ SENT = (
     ),
 )
 
-TOLD = (
-    Told(
+RECEIVED = (
+    Received(
         bytes.fromhex(
             "7b 22 6d 65 74 68 6f 64 22 3a 22 50 69 6e 67 44 65 76 69 63 65 22 2c 22 73 74 65 70 22 3a 30 2c 22 "
             "70 61 72 61 6d 73 22 3a 7b 22 63 6f 64 65 22 3a 22 30 30 22 2c 22 72 65 73 70 6f 6e 73 65 43 6f 64 "
@@ -231,7 +231,7 @@ TOLD = (
         "handshake answer as really dumped: the firmware misspells the last key (errorDescritption)",
         DOCUMENT + "2",
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "7b 22 6d 65 74 68 6f 64 22 3a 20 22 53 65 72 76 69 63 65 4d 65 73 73 61 67 65 22 2c 20 22 73 74 65 "
             "70 22 3a 20 30 2c 20 22 70 61 72 61 6d 73 22 3a 20 7b 22 6d 73 67 54 79 70 65 22 3a 20 22 69 64 65 "
@@ -248,7 +248,7 @@ TOLD = (
         "identify answer",
         DOCUMENT + "2",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"Purchase","step":0,"params":{"amount":"0.60","approvalCode":"999999","captureReferenc'
             'e":"","cardExpiryDate":"2020","cardHolderName":"INSTANT/ISSUE","date":"02.10.2019","discount":"0'
@@ -267,7 +267,7 @@ TOLD = (
         "purchase approved, full field set",
         DOCUMENT + "5.1.2",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"Purchase","step":0,"params":{"responseCode":"1001"},"error":true,"errorDecsription":"'
             'Transaction canceled by user"}'
@@ -280,7 +280,7 @@ TOLD = (
         "purchase cancelled at the terminal: shortened answer, misspelt key errorDecsription",
         DOCUMENT + "4",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"Purchase","step":0,"params":{"amount":"1500.00","approvalCode":"999999","captureRefer'
             'ence":"","cardExpiryDate":"2020","cardHolderName":"INSTANT/ISSUE","date":"02.10.2023","discount"'
@@ -299,7 +299,7 @@ TOLD = (
         "purchase answered for partial approval: asked 2000.00, approved 1500.00, responseCode 0010 with error false",
         DOCUMENT + "5.28",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ReadCardDiscount","step":0,"params":{"hash":"","track1":"","track2":"9999999999999939'
             '","track3":""},"error":false,"errorDescription":""}'
@@ -312,7 +312,7 @@ TOLD = (
         "discount card read",
         DOCUMENT + "5.7",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"GetTerminalInfo","step":0,"params":{"version":"TE7E132 TESTKKM000CT22927302"},"error"'
             ':false,"errorDescription":""}'
@@ -325,7 +325,7 @@ TOLD = (
         "software version",
         DOCUMENT + "5.8",
     ),
-    Told(
+    Received(
         _message(
             '{"method":" ServicePbP ","step":0,"params":{"amount":"0.60","amountOfParts":"6","responseCode":"'
             '0000","rrn":"9999999999999","approvalCode":"999999","hstFld63Sf89":"text-of-6389-field"},"error"'
@@ -339,7 +339,7 @@ TOLD = (
         "instalments answer: method name may be padded with blanks",
         DOCUMENT + "5.12",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"Cashback","step":0,"params":{"amount":"1.30","amountCash":"1.00","approvalCode":"5270'
             '80","invoiceNumber":"139","merchant":"1","receipt":"text-of-receipt","result":"Операція успішна"'
@@ -354,7 +354,7 @@ TOLD = (
         "cash issue answer: amount is the sum of both; resultCashback false + 0010 means only the goods part passed",
         DOCUMENT + "5.16",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"Verify","step":0,"params":{"receipt":"","responseCode":"0001"},"error":true,"errorDes'
             'cription":"Cannot obtain receipt: log file is empty!"}'
@@ -367,7 +367,7 @@ TOLD = (
         "general report refused: batch empty",
         DOCUMENT + "5.18.3",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"GetPhoneNumber","step":0,"params":{"PhoneNumber":"1234567890","responseCode":"0000"},'
             '"error":false,"errorDescription":""}'
@@ -380,7 +380,7 @@ TOLD = (
         "phone number entered (capital P)",
         DOCUMENT + "5.25",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"GetReceiptInfo","step":0,"params":{"responseCode":"1000"},"error":true,"errorDescript'
             'ion":"Cannot get receipt: Невірний мерчант!"}'
@@ -393,7 +393,7 @@ TOLD = (
         "receipt data not available",
         DOCUMENT + "5.30.3",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"deviceBusy"},"error":false,"errorDescri'
             'ption":""}'
@@ -406,7 +406,7 @@ TOLD = (
         "busy: sent instead of an answer to a second primary method",
         DOCUMENT + "6.1",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":" interruptTransmitted"},"error":false,"'
             'errorDescription":""}'
@@ -419,7 +419,7 @@ TOLD = (
         "interrupt accepted (value carries a leading blank)",
         DOCUMENT + "6.2.1",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":" methodNotImplemented"},"error":false,"'
             'errorDescription":""}'
@@ -432,7 +432,7 @@ TOLD = (
         "method not supported (leading blank)",
         DOCUMENT + "6.3",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"3":"Оплата Частинами в періоді","4":"Оплата части'
             'нами","5":"Миттєва Розстрочка","6":"Миттєва Розстрочка Акція","12":"Табелювання","msgType":"getM'
@@ -446,7 +446,7 @@ TOLD = (
         "merchant list: numeric keys beside msgType, gaps allowed",
         DOCUMENT + "6.4.2",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"1":"TESTKKM0","2":"TESTKKM1","3":"X1110B6L","msgT'
             'ype":"getMaskList"},"error":false,"errorDescription":""}'
@@ -459,7 +459,7 @@ TOLD = (
         "mask list",
         DOCUMENT + "6.5.2",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"getLastResult","LastResult":"0"},"error'
             '":false,"errorDescription":""}'
@@ -472,7 +472,7 @@ TOLD = (
         "last operation done (0) / running (2)",
         DOCUMENT + "6.7",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"getLastStatMsgCode","LastStatMsgCode":"'
             '6"},"error":false,"errorDescription":""}'
@@ -485,7 +485,7 @@ TOLD = (
         "progress: PIN wanted",
         DOCUMENT + "6.8",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"getLastStatMsgDescription ","LastStatMs'
             'gDescription":"pin entry is needed"},"error":false,"errorDescription":""}'
@@ -498,7 +498,7 @@ TOLD = (
         "progress text (msgType has a trailing blank)",
         DOCUMENT + "6.9",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"getDiscountName","discountName":"someDi'
             'scountGroup","pan":"123456******9876","posEntryMode":"071"},"error":false,"errorDescritption":""'
@@ -512,7 +512,7 @@ TOLD = (
         "discount group and masked PAN; misspelt key",
         DOCUMENT + "6.11",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"correctionTransmitted"},"error":false,"'
             'errorDescritption":""}'
@@ -525,7 +525,7 @@ TOLD = (
         "correction accepted",
         DOCUMENT + "6.12.1",
     ),
-    Told(
+    Received(
         _message(
             '{"method":"ServiceMessage","step":0,"params":{"msgType":"correctTransaction"},"error":true,"erro'
             'rDescritption":"Корекція неможлива"}'

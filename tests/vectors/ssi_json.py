@@ -1,14 +1,14 @@
-"""SSI JSON: frames that other clients write and simulators answer (docs/reference/ssi-json.md).
+"""SSI JSON: frames that other people's clients write and simulators answer (terminals.md 5).
 
-``sent`` are frames of the register, ``told`` of the terminal. The captured requests have blanks after colons and
-commas, as their client writes them; ours have none, with the same meaning.
+``sent`` is written by the register, ``told`` by the terminal. The captured requests have blanks behind colons and
+commas, as their client writes them; ours has none, which means the same.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from protocols.terminals.ssi_json.messages import Verdict
+from protocols.terminals.ssi_json.messages import Stage
 from protocols.terminals.ssi_json.requests import (
     GetLastResult,
     GetMerchantListDetailed,
@@ -25,7 +25,7 @@ SIMULATORS = "barhandler-manager ssi adapter and tests; two Node simulators citi
 
 
 class Sent(NamedTuple):
-    """A frame of the register, its method, and its step."""
+    """A frame of the register, the method that it asks for, and the step."""
 
     wire: bytes
     asks: Method
@@ -34,20 +34,20 @@ class Sent(NamedTuple):
     source: str
 
 
-class Told(NamedTuple):
-    """A frame of the terminal, and the values in it."""
+class Received(NamedTuple):
+    """A frame of the terminal, and what has to be read of it."""
 
     wire: bytes
     method: str
     code: str
     status: str
-    verdict: Verdict
+    stage: Stage
     meaning: str
     source: str
 
 
 class Malformed(NamedTuple):
-    """A frame that must be refused, and the terminal's error for it."""
+    """A frame that has to be refused, and the terminal's error for it."""
 
     wire: bytes
     code: str
@@ -119,8 +119,8 @@ SENT = (
     ),
 )
 
-TOLD = (
-    Told(
+RECEIVED = (
+    Received(
         bytes.fromhex(
             "02 66 01 00 54 7b 22 6d 65 74 68 6f 64 22 3a 22 50 75 72 63 68 61 73 65 22 2c 22 65 72 72 6f 72 22 "
             "3a 66 61 6c 73 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 22 2c 22 65 72 72 6f 72 44 65 73 63 72 "
@@ -129,11 +129,11 @@ TOLD = (
         "Purchase",
         "",
         "",
-        Verdict.UNTOLD,
+        Stage.MISSING,
         "ack of an operation",
         SIMULATORS,
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "02 66 01 00 64 7b 22 6d 65 74 68 6f 64 22 3a 22 47 65 74 53 74 61 74 75 73 22 2c 22 65 72 72 6f 72 "
             "22 3a 66 61 6c 73 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 22 2c 22 65 72 72 6f 72 44 65 73 63 "
@@ -143,11 +143,11 @@ TOLD = (
         "GetStatus",
         "",
         "S03",
-        Verdict.UNTOLD,
+        Stage.MISSING,
         "status: card read in progress",
         SIMULATORS,
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "02 66 01 00 9c 7b 22 6d 65 74 68 6f 64 22 3a 22 47 65 74 4c 61 73 74 52 65 73 75 6c 74 22 2c 22 65 "
             "72 72 6f 72 22 3a 66 61 6c 73 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 22 2c 22 65 72 72 6f 72 "
@@ -158,11 +158,11 @@ TOLD = (
         "GetLastResult",
         "",
         "",
-        Verdict.FIRST_STEP,
+        Stage.FIRST_STEP,
         "result after the first step",
         SIMULATORS,
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "02 66 01 01 3e 7b 22 6d 65 74 68 6f 64 22 3a 22 47 65 74 4c 61 73 74 52 65 73 75 6c 74 22 2c 22 65 "
             "72 72 6f 72 22 3a 66 61 6c 73 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 22 2c 22 65 72 72 6f 72 "
@@ -178,11 +178,11 @@ TOLD = (
         "GetLastResult",
         "",
         "",
-        Verdict.APPROVED,
+        Stage.APPROVED,
         "final result approved",
         SIMULATORS,
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "02 66 01 00 63 7b 22 6d 65 74 68 6f 64 22 3a 22 50 75 72 63 68 61 73 65 22 2c 22 65 72 72 6f 72 22 "
             "3a 74 72 75 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 45 30 36 22 2c 22 65 72 72 6f 72 44 65 73 "
@@ -192,11 +192,11 @@ TOLD = (
         "Purchase",
         "E06",
         "",
-        Verdict.UNTOLD,
+        Stage.MISSING,
         "busy",
         SIMULATORS,
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "02 66 01 00 5f 7b 22 6d 65 74 68 6f 64 22 3a 22 50 75 72 63 68 61 73 65 22 2c 22 65 72 72 6f 72 22 "
             "3a 74 72 75 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 45 31 32 22 2c 22 65 72 72 6f 72 44 65 73 "
@@ -206,11 +206,11 @@ TOLD = (
         "Purchase",
         "E12",
         "",
-        Verdict.UNTOLD,
+        Stage.MISSING,
         "cancelled",
         SIMULATORS,
     ),
-    Told(
+    Received(
         bytes.fromhex(
             "02 66 01 00 63 7b 22 6d 65 74 68 6f 64 22 3a 22 50 75 72 63 68 61 73 65 22 2c 22 65 72 72 6f 72 22 "
             "3a 74 72 75 65 2c 22 65 72 72 6f 72 43 6f 64 65 22 3a 22 45 31 35 22 2c 22 65 72 72 6f 72 44 65 73 "
@@ -220,7 +220,7 @@ TOLD = (
         "Purchase",
         "E15",
         "",
-        Verdict.UNTOLD,
+        Stage.MISSING,
         "general report wanted first",
         SIMULATORS,
     ),

@@ -29,7 +29,7 @@ from dmtwisted.terminals.interface import (
 )
 from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
-from protocols.terminals.caisse_ap import Answer, CaisseApTerminal, Detail, Done, Settings, SpokeFirst
+from protocols.terminals.caisse_ap import CaisseApAnswer, CaisseApTerminal, Detail, Done, Settings, SpokeFirst
 
 MOST = 10**12 - 1
 """Hundredths that the amount (CB) holds."""
@@ -93,7 +93,7 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
         return _verdict(order, answer)
 
 
-def _verdict(order: Order, answer: Answer) -> Verdict:
+def _verdict(order: Order, answer: CaisseApAnswer) -> Verdict:
     """The verdict of an answer.
 
     :raises Garbled: when it is neither an approval nor a refusal.
@@ -110,7 +110,7 @@ def _verdict(order: Order, answer: Answer) -> Verdict:
     return catalogued(order, res, answer.detail_code or "-", words, words)
 
 
-def _approved(order: Order, answer: Answer) -> Approved:
+def _approved(order: Order, answer: CaisseApAnswer) -> Approved:
     handle = handle_of(order)
     return Approved(
         sum=answer.ask.cents,

@@ -32,7 +32,7 @@ from dmtwisted.terminals.service import TerminalService
 from protocols.errors import WireError
 from protocols.terminals.concert_v2 import (
     MOST_CENTS,
-    Answer,
+    ConcertAnswer,
     ConcertTerminal,
     Interrupted,
     NotReady,
@@ -88,7 +88,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         self._report(Activity.WORKING)
         private = order.uid.replace("-", "")[:PRIVATE]
 
-        async def stored(answer: Answer) -> None:
+        async def stored(answer: ConcertAnswer) -> None:
             if answer.approved:
                 await keep(_verdict(order, answer))
 
@@ -103,7 +103,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         self._unanswered = order
         return await super().find_out(order, snapshot, keep, patience)
 
-    def _came_late(self, answer: Answer) -> None:
+    def _came_late(self, answer: ConcertAnswer) -> None:
         """An answer without a request: it is the lost one when all its members match.
 
         :raises LookupError: when they do not, so that it is not acknowledged and a person reads the slip.
@@ -141,7 +141,7 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         return super()._not_sent(error)
 
 
-def _verdict(order: Order, answer: Answer) -> Verdict:
+def _verdict(order: Order, answer: ConcertAnswer) -> Verdict:
     """The verdict of an answer."""
     if answer.approved:
         handle = handle_of(order)

@@ -48,9 +48,9 @@ from protocols.terminals.ecr17.answers import (
     NO_CARD,
     REFUSED,
     UNKNOWN_COMMAND,
-    Answer,
     CardAnswer,
     CloseAnswer,
+    Ecr17Answer,
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
@@ -170,7 +170,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
             answer = await self._operate(order, keep, card_present)
         return await self._with_receipt(self._verdict(order, answer))
 
-    async def _operate(self, order: Order, keep: Keep, card_present: bool) -> Answer:
+    async def _operate(self, order: Order, keep: Keep, card_present: bool) -> Ecr17Answer:
         stored, terminal = self._storing(order, keep), self.terminal
         if order.task == Task.CANCEL:
             return await terminal.reverse(order.cancelid.zfill(6), stored)
@@ -181,7 +181,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
     def _storing(self, order: Order, keep: Keep) -> WireKeep:
         """The function that makes an approval durable before it is acknowledged."""
 
-        async def stored(answer: Answer) -> None:
+        async def stored(answer: Ecr17Answer) -> None:
             if isinstance(answer, PaymentAnswer | CloseAnswer) and answer.result == APPROVED:
                 await keep(self._verdict(order, answer))
 
@@ -250,7 +250,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         # The terminal reports no seconds.
         return begun - CLOCK_ERROR - timedelta(minutes=1) <= at <= end + CLOCK_ERROR
 
-    def _came_late(self, answer: Answer) -> None:
+    def _came_late(self, answer: Ecr17Answer) -> None:
         """A final answer without a request: it is the lost one when it is new, and time and kind match.
 
         :raises LookupError: when it is not, so that it is not acknowledged.
@@ -299,7 +299,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
 
     # What an answer means
 
-    def _verdict(self, order: Order, answer: Answer) -> Verdict:
+    def _verdict(self, order: Order, answer: Ecr17Answer) -> Verdict:
         """The verdict of a final answer.
 
         :raises Garbled: when it is an answer to something else.

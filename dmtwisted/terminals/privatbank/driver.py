@@ -8,6 +8,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+from twisted.internet.task import deferLater
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
@@ -51,12 +52,13 @@ from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
-from protocols.terminals.privatbank_json.opening import Opening, pause
+from protocols.terminals.privatbank_json.opening import Opening
 from protocols.terminals.privatbank_json.recovery import Finding, Snapshot
 from protocols.terminals.privatbank_json.requests import (
     EVERY_MERCHANT,
     Audit,
     Cashback,
+    CheckConnection,
     Instalments,
     InstalmentsRefund,
     Primary,
@@ -68,7 +70,10 @@ from protocols.terminals.privatbank_json.requests import (
     Withdrawal,
     WithdrawalPartly,
 )
-from protocols.terminals.privatbank_json.terminal import BETWEEN_PINGS, PrivatbankTerminal
+from protocols.terminals.privatbank_json.terminal import PrivatbankTerminal
+
+BETWEEN_PINGS = 2.0
+"""Seconds between two pings of a busy terminal."""
 
 TERMINAL: dict[str, Res] = {
     "1000": Res.TERMINAL_ERROR,
@@ -254,7 +259,7 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
                 reply = await self._last_receipt()
             if not reply.busy or self._reactor.seconds() + BETWEEN_PINGS > deadline:
                 return reply
-            await pause(self._reactor, BETWEEN_PINGS)
+            await deferLater(self._reactor, BETWEEN_PINGS)
 
     async def _last_receipt(self) -> Reply:
         """The answer to ``GetReceiptInfo``; if it has no receipt, the question is asked twice.
@@ -293,10 +298,10 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
 
     async def _serve(self, name: str) -> dict[str, object]:
         if name == MERCHANTS:
-            return {"merchListValue": _listed(await self.terminal.merchants())}
+            return {"merchListValue": _listed(await self.terminal.service("getMerchantList"))}
         if name == MASKS:
-            return {"maskListValue": _listed(await self.terminal.masks())}
-        reply = await (self.terminal.check_connection(self.wait_s) if name == ECHO else self.terminal.ping())
+            return {"maskListValue": _listed(await self.terminal.service("getMaskList"))}
+        reply = await (self.terminal.run(CheckConnection(), self.wait_s) if name == ECHO else self.terminal.ping())
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
         if not reply.approved:

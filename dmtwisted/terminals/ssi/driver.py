@@ -35,9 +35,18 @@ from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, SsiSettings
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
-from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply
-from protocols.terminals.ssi_json.messages import Verdict as Stage
-from protocols.terminals.ssi_json.requests import GetLastReport, GetStatus, Purchase
+from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply, Stage
+from protocols.terminals.ssi_json.requests import (
+    CashBack,
+    GetLastReport,
+    GetStatus,
+    Operation,
+    Purchase,
+    Refund,
+    Void,
+    XReport,
+    ZReport,
+)
 from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
 
 ERRORS: dict[str, Res] = {
@@ -151,18 +160,19 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
     async def _asked(self, order: Order) -> Reply:
-        terminal, merchant, wait = self.terminal, self._merchant(order), self.wait_s
         if order.task == Task.PAYMENT:
             return await self._pay(order)
+        merchant, uid = self._merchant(order), order.uid or None
         if order.task == Task.REFUND:
-            return await terminal.refund(order.sum, order.rrn, merchant, order.uid, wait, self._moved)
-        if order.task == Task.CANCEL:
-            return await terminal.void(order.cancelid, order.uid, wait, self._moved)
-        if order.task == Task.CASH_ISSUE:
-            return await terminal.cashback(order.sum, order.cash, merchant, order.uid, wait, self._moved)
-        if order.task == Task.SETTLEMENT:
-            return await terminal.settle(merchant, wait, self._moved)
-        return await terminal.totals(merchant, wait, self._moved)
+            asked: Operation = Refund(order.sum, merchant_id=merchant, rrn=order.rrn, transaction_uid=uid)
+        elif order.task == Task.CANCEL:
+            asked = Void(order.cancelid, uid)
+        elif order.task == Task.CASH_ISSUE:
+            asked = CashBack(order.sum, order.cash, merchant_id=merchant, transaction_uid=uid)
+        else:
+            report = ZReport(merchant) if order.task == Task.SETTLEMENT else XReport(merchant)
+            return await self.terminal.report(report, self.wait_s, self._moved)
+        return await self.terminal.run(asked, patience=self.wait_s, progress=self._moved)
 
     async def _pay(self, order: Order) -> Reply:
         """A purchase; where the terminal has two steps, the second one follows at once."""
@@ -264,9 +274,9 @@ class SsiDriver(TerminalDriver[SsiSettings]):
                 self._interrupted = True
                 await self.terminal.interrupt()
                 reply = await self.terminal.find(order.uid, patience)
-        if reply.code == NOT_FOUND and reply.verdict is Stage.UNTOLD:
+        if reply.code == NOT_FOUND and reply.stage is Stage.MISSING:
             return NeverStarted()
-        if reply.verdict in (Stage.UNTOLD, Stage.FIRST_STEP):
+        if reply.stage in (Stage.MISSING, Stage.FIRST_STEP):
             return Undecided(f"the terminal says {reply.code or reply.status or 'nothing'}")
         return await self._with_slip(order, self._verdict(order, reply), keep)
 
@@ -285,7 +295,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
     def _came_late(self, reply: Reply) -> None:
         """A result without a request, with the name of its operation."""
         uid = reply.result.transaction_uid.lower()
-        if uid and reply.verdict not in (Stage.UNTOLD, Stage.FIRST_STEP):
+        if uid and reply.stage not in (Stage.MISSING, Stage.FIRST_STEP):
             order = Order(Task.PAYMENT, uid, sum=reply.result.trans_amount or 0)
             self._late(uid, self._verdict(order, reply))
 
@@ -324,15 +334,15 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         :raises Refused: when the terminal did not take the request.
         :raises Garbled: when the reply proves nothing.
         """
-        if reply.verdict is Stage.UNTOLD:
+        if reply.stage is Stage.MISSING:
             return self._without_result(order, reply)
         result = reply.result
         if reply.approved:
             return _approved(order, reply)
-        if reply.verdict is Stage.CANCELLED or result.error_details == CANCELLED:
+        if reply.stage is Stage.CANCELLED or result.error_details == CANCELLED:
             res = Res.OPERATION_CANCELLED if self._interrupted else Res.CANCELLED_BY_USER
             return Declined.of(res, text=result.transaction_result)
-        if reply.verdict is Stage.FIRST_STEP:
+        if reply.stage is Stage.FIRST_STEP:
             raise Garbled("the operation still waits for its second step")
         text = reply.text or result.transaction_result
         if result.error_details.startswith("E"):

@@ -25,7 +25,7 @@ from datetime import datetime
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -57,12 +57,13 @@ from dmtwisted.terminals.proof import batch_closed, latest_end, local_time, told
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.zvt.proof import LAST_RECEIPT, Batch, Before, Receipt, decode_before, encode_before, judge
 from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, ZvtSettings
-from protocols.errors import Garbled, NotReached, Silent, WireError
+from protocols.errors import Garbled, NotReached, WireError
 from protocols.serial import SerialEndpoint
+from protocols.terminals.lines import open_line, silent
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.link import line_settings
 from protocols.terminals.zvt.messages import IntermediateStatus, StatusInformation
-from protocols.terminals.zvt.protocol import Answer, Store, ZvtProtocol
+from protocols.terminals.zvt.protocol import Store, ZvtAnswer, ZvtProtocol
 from protocols.terminals.zvt.protocol import ZvtSettings as WireSettings
 
 RESULTS: dict[int, Res] = {
@@ -209,7 +210,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     async def _operate(
         self, line: ZvtLine, order: Order, snapshot: bytes, keep: Keep, card_read: bool = False
-    ) -> Answer:
+    ) -> ZvtAnswer:
         store = self._storing(order, keep)
         if order.task == Task.TOTALS:
             return await line.totals(progress=self._moved)
@@ -319,14 +320,9 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         if before is not None:
             _close(before)
             await before.lost
-        factory = Factory.forProtocol(lambda: ZvtLine(self._reactor, self._wire))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(CONNECT_WAIT, self._reactor)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, ZvtLine)
+        line = await open_line(
+            self._endpoint, lambda: ZvtLine(self._reactor, self._wire), self._reactor, CONNECT_WAIT
+        )
         self._line = line
         answer = await self._asked(line.register())
         self._require(answer)
@@ -342,9 +338,9 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         with self._refused():
             return await self._open()
 
-    def _asked(self, due: Deferred[Answer]) -> Deferred[Answer]:
+    def _asked(self, due: Deferred[ZvtAnswer]) -> Deferred[ZvtAnswer]:
         """``due`` with the deadline of a question that moves no money."""
-        return due.addTimeout(ANSWER_WAIT, self._reactor, lambda _, seconds: Failure(Silent(seconds)))
+        return due.addTimeout(ANSWER_WAIT, self._reactor, silent)
 
     def _leave(self) -> None:
         """Close the line after what was written."""
@@ -383,7 +379,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         answer = await self._last_answer(line)
         return None if answer is None or answer.status is None else Receipt.of(answer.status)
 
-    async def _last_answer(self, line: ZvtLine) -> Answer | None:
+    async def _last_answer(self, line: ZvtLine) -> ZvtAnswer | None:
         """The answer with the last receipt; `None` when the terminal has no receipt.
 
         :raises Refused: when it cannot be asked now.
@@ -396,11 +392,11 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             return None
         raise self._refusal(answer)
 
-    def _require(self, answer: Answer) -> None:
+    def _require(self, answer: ZvtAnswer) -> None:
         if not (answer.taken and answer.done):
             raise self._refusal(answer)
 
-    def _refusal(self, answer: Answer) -> Refused:
+    def _refusal(self, answer: ZvtAnswer) -> Refused:
         """The refusal for a question that the terminal did not answer."""
         order = Order(Task.PAYMENT, "")
         return self._declined(order, answer).refused() if answer.taken else _not_taken(order, answer.result)
@@ -441,7 +437,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
 
     # What an answer means
 
-    def _verdict(self, order: Order, answer: Answer) -> Verdict:
+    def _verdict(self, order: Order, answer: ZvtAnswer) -> Verdict:
         """The verdict of the terminal's messages on an operation.
 
         :raises Refused: when it did not take the command.
@@ -465,7 +461,7 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
             raise Garbled("the terminal reported a booking, and then aborted")
         return _approved(order, answer.status, _slips(answer))
 
-    def _declined(self, order: Order, answer: Answer, result: int | None = None) -> Declined:
+    def _declined(self, order: Order, answer: ZvtAnswer, result: int | None = None) -> Declined:
         """The refusal for a result code; that of ``answer`` unless another one is given."""
         code = answer.result if result is None else result
         words = answer.status.text(self._settings.charset).strip() if answer.status is not None else ""
@@ -538,7 +534,7 @@ def _approved(order: Order, status: StatusInformation | None, slip: str, amount:
     )
 
 
-def _slips(answer: Answer) -> str:
+def _slips(answer: ZvtAnswer) -> str:
     return "\n\n".join(slip.text for slip in answer.slips)
 
 

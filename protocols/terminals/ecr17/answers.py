@@ -1,4 +1,4 @@
-"""What an ECR17 terminal answers: fields of fixed width, positions from 1 (terminals.md 8)."""
+"""The answers of an ECR17 terminal: fields of fixed width, positions from 1 (docs/reference/ecr17.md#answers)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from protocols.errors import Garbled
 from protocols.terminals.ecr17.fields import ANY_TERMINAL, amount, header, number, opened, to_bytes
 
 APPROVED, REFUSED, NO_CARD, UNKNOWN_COMMAND = "00", "01", "05", "09"
-"""Result codes of final answers (terminals.md 2.2 and 8)."""
+"""Result codes of final answers."""
 
 
 class TerminalState(Enum):
-    """What the terminal says of itself (position 31 of `StatusAnswer`)."""
+    """The state of the terminal (position 31 of `StatusAnswer`)."""
 
     NOT_CONFIGURED = "0"
     NO_DOWNLOAD = "1"
@@ -25,20 +25,37 @@ class TerminalState(Enum):
     UPDATE_PENDING = "6"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """A message of the terminal: its number, a letter, and fields."""
+
+    terminal: str = ANY_TERMINAL
+    letter: ClassVar[str]
+
+    @property
+    def code(self) -> str:
+        """The letter that names it."""
+        return self.letter
+
+    def encode(self) -> bytes:
+        """The payload."""
+        return header(self.terminal, self.code) + to_bytes(self._fields())
+
+    def _fields(self) -> str:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class StatusAnswer:
+class StatusAnswer(_Answer):
     """The terminal's clock (``DDMMYYhhmm``), its state and its software."""
 
     state: TerminalState
     time: str = "0000000000"
     software: str = ""
-    terminal: str = ANY_TERMINAL
-    code: ClassVar[str] = "s"
+    letter = "s"
 
-    def encode(self) -> bytes:
-        """The payload."""
-        zeros = "0" * 10
-        return header(self.terminal, "s") + to_bytes(f"{zeros}{self.time:0>10.10}{self.state.value}{self.software}")
+    def _fields(self) -> str:
+        return f"{'0' * 10}{self.time:0>10.10}{self.state.value}{self.software}"
 
 
 @dataclass(frozen=True)
@@ -67,18 +84,46 @@ class Conversion:
 
 
 @dataclass(frozen=True)
-class PaymentAnswer:
-    """The final word on a payment or a reversal (`E`, `V`), or the last one told again.
+class _Result(_Answer):
+    """An answer with a result code."""
+
+    result: str
+
+    @property
+    def approved(self) -> bool:
+        """Whether it was done: money moved, or is held."""
+        return self.result == APPROVED
+
+    def _fields(self) -> str:
+        return f"{self.result:0>2.2}{self._details()}"
+
+    def _details(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _CardResult(_Result):
+    """The result of an operation with a card."""
+
+    pan: str = field(default="", repr=False)
+    entry: str = ""
+    auth: str = ""
+
+    @property
+    def card(self) -> str:
+        """The card number with all but its first 6 and last 4 digits masked; empty when there is none."""
+        return mask(self.pan)
+
+
+@dataclass(frozen=True)
+class PaymentAnswer(_CardResult):
+    """The final answer to a payment or a reversal (`E`, `V`), or the last one once more.
 
     ``text`` says why it was refused; card, ``entry`` (ICC, MAG, CLI), ``auth`` and ``host_time`` (``DDDHHMM``, day of
     the year) are there when it was approved. ``stan`` is what a reversal names. The amount is not part of the answer,
     unless there is a conversion.
     """
 
-    result: str
-    pan: str = field(default="", repr=False)
-    entry: str = ""
-    auth: str = ""
     host_time: str = ""
     text: str = ""
     card_type: str = "0"
@@ -86,45 +131,28 @@ class PaymentAnswer:
     stan: str = ""
     online: str = ""
     conversion: Conversion | None = None
-    terminal: str = ANY_TERMINAL
 
     @property
     def code(self) -> str:
-        """Its letter."""
+        """See `_Answer.code`."""
         return "V" if self.conversion is not None else "E"
 
-    @property
-    def approved(self) -> bool:
-        """Whether money moved."""
-        return self.result == APPROVED
-
-    @property
-    def card(self) -> str:
-        """The card number with all but its first 6 and last 4 digits masked; empty when there is none."""
-        return mask(self.pan)
-
-    def encode(self) -> bytes:
-        """The payload, 71 characters, or 107 with a conversion."""
+    def _details(self) -> str:
         if self.approved:
-            told = f"{self.pan:0>19.19}{self.entry:<3.3}{self.auth:<6.6}{self.host_time:0>7.7}"
+            details = f"{self.pan:0>19.19}{self.entry:<3.3}{self.auth:<6.6}{self.host_time:0>7.7}"
         else:
-            told = f"{self.text:<24.24}{'':0>11}"
+            details = f"{self.text:<24.24}{'':0>11}"
         tail = f"{self.card_type:.1}{self.acquirer:<11.11}{self.stan:0>6.6}{self.online:0>6.6}"
-        more = self.conversion.encode() if self.conversion is not None else ""
-        return header(self.terminal, self.code) + to_bytes(f"{self.result:0>2.2}{told}{tail}{more}")
+        return details + tail + (self.conversion.encode() if self.conversion is not None else "")
 
 
 @dataclass(frozen=True)
-class PreauthorisationAnswer:
-    """The final word on a pre-authorisation (`e`); ``original`` is the code that its closure names.
+class PreauthorisationAnswer(_CardResult):
+    """The final answer to a pre-authorisation (`e`); ``original`` is the code that its closure names.
 
     Terminals may leave out what follows the time (the published sample does), so it may be empty.
     """
 
-    result: str
-    pan: str = field(default="", repr=False)
-    entry: str = ""
-    auth: str = ""
     cents: int = 0
     original: str = ""
     action: str = "000"
@@ -133,65 +161,42 @@ class PreauthorisationAnswer:
     acquirer: str = ""
     stan: str = ""
     online: str = ""
-    terminal: str = ANY_TERMINAL
-    code: ClassVar[str] = "e"
+    letter = "e"
 
-    @property
-    def approved(self) -> bool:
-        """Whether the amount is held."""
-        return self.result == APPROVED
-
-    @property
-    def card(self) -> str:
-        """The card number with all but its first 6 and last 4 digits masked."""
-        return mask(self.pan)
-
-    def encode(self) -> bytes:
-        """The payload: 67 characters, or 94 with acquirer and numbers."""
+    def _details(self) -> str:
         if not self.approved:
-            return header(self.terminal, "e") + to_bytes(f"{self.result:0>2.2}{self.text:<24.24}")
-        told = f"{self.pan:0>19.19}{self.entry:<3.3}{self.auth:<6.6}{amount(self.cents)}{self.original:0>9.9}"
+            return f"{self.text:<24.24}"
+        card = f"{self.pan:0>19.19}{self.entry:<3.3}{self.auth:<6.6}{amount(self.cents)}{self.original:0>9.9}"
         tail = f"{'':4}{self.acquirer:<11.11}{self.stan:0>6.6}{self.online:0>6.6}" if self.stan else ""
-        return header(self.terminal, "e") + to_bytes(
-            f"{self.result:0>2.2}{told}{self.action:0>3.3}{self.host_time:0>7.7}{tail}"
-        )
+        return f"{card}{self.action:0>3.3}{self.host_time:0>7.7}{tail}"
 
 
 @dataclass(frozen=True)
-class TotalsAnswer:
+class TotalsAnswer(_Result):
     """The sum of the session in the terminal, in cents (`T`)."""
 
-    result: str
     terminal_total: int = 0
     text: str = ""
-    terminal: str = ANY_TERMINAL
-    code: ClassVar[str] = "T"
+    letter = "T"
 
-    def encode(self) -> bytes:
-        """The payload, 34 characters."""
-        told = f"{amount(self.terminal_total, 16)}000000" if self.result == APPROVED else f"{self.text:<19.19}000"
-        return header(self.terminal, "T") + to_bytes(f"{self.result:0>2.2}{told}")
+    def _details(self) -> str:
+        return f"{amount(self.terminal_total, 16)}000000" if self.approved else f"{self.text:<19.19}000"
 
 
 @dataclass(frozen=True)
-class CloseAnswer:
+class CloseAnswer(_Result):
     """The end of the session: the sums of terminal and bank in cents, or why it was refused (`C`)."""
 
-    result: str
     terminal_total: int = 0
     host_total: int = 0
     text: str = ""
     action: str = "000"
-    terminal: str = ANY_TERMINAL
-    code: ClassVar[str] = "C"
+    letter = "C"
 
-    def encode(self) -> bytes:
-        """The payload: 44 characters, 34 for a refusal."""
-        if self.result == APPROVED:
-            told = f"{amount(self.terminal_total, 16)}{amount(self.host_total, 16)}"
-        else:
-            told = f"{self.text:<19.19}{self.action:0>3.3}"
-        return header(self.terminal, "C") + to_bytes(f"{self.result:0>2.2}{told}")
+    def _details(self) -> str:
+        if self.approved:
+            return f"{amount(self.terminal_total, 16)}{amount(self.host_total, 16)}"
+        return f"{self.text:<19.19}{self.action:0>3.3}"
 
 
 @dataclass(frozen=True)
@@ -202,43 +207,39 @@ class CardAnswer:
     code: ClassVar[str] = "H"
 
     def encode(self) -> bytes:
-        """The payload, 71 characters."""
+        """The payload."""
         payload = self.found.encode()
         return payload[:9] + b"H" + payload[10:]
 
 
 @dataclass(frozen=True)
-class Receipt:
-    """Lines of a receipt that the till shall print (`S`)."""
+class Receipt(_Answer):
+    """Lines of a receipt that the till must print (`S`)."""
 
     text: str
-    terminal: str = ANY_TERMINAL
-    code: ClassVar[str] = "S"
+    letter = "S"
 
-    def encode(self) -> bytes:
-        """The payload."""
-        return header(self.terminal, "S") + to_bytes(self.text)
+    def _fields(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
-class ServicePart:
-    """A piece of what an application on the terminal answers (`K`): pieces are numbered from 1."""
+class ServicePart(_Answer):
+    """A piece of the answer of an application on the terminal (`K`): pieces are numbered from 1."""
 
     xml: str
     n: int = 1
     more: bool = False
-    terminal: str = ANY_TERMINAL
-    code: ClassVar[str] = "K"
+    letter = "K"
 
-    def encode(self) -> bytes:
-        """The payload: 26 characters, of which four are told by nobody, and the XML."""
-        xml = to_bytes(self.xml)
-        return header(self.terminal, "K") + to_bytes(f"0000{self.more:d}{self.n:03d}0000{len(xml):04d}") + xml
+    def _fields(self) -> str:
+        # No page says what the four zeros before the length mean.
+        return f"0000{self.more:d}{self.n:03d}0000{len(to_bytes(self.xml)):04d}{self.xml}"
 
 
 @dataclass(frozen=True)
 class ServiceAnswer:
-    """What an application on the terminal answered, put together."""
+    """The whole answer of an application on the terminal."""
 
     xml: str
     code: ClassVar[str] = "K"
@@ -263,11 +264,11 @@ Message: TypeAlias = (
 )
 """What travels in a frame of the terminal."""
 
-Answer: TypeAlias = Message | ServiceAnswer | Acknowledged
+Ecr17Answer: TypeAlias = Message | ServiceAnswer | Acknowledged
 
 
 def mask(pan: str) -> str:
-    """``pan`` without leading zeros, all but the first 6 and the last 4 digits masked (terminals.md 3, rule 19)."""
+    """``pan`` without leading zeros, all but the first 6 and the last 4 digits masked."""
     digits = pan.strip().lstrip("0")
     return digits if len(digits) <= 10 else f"{digits[:6]}{'*' * (len(digits) - 10)}{digits[-4:]}"
 
@@ -275,23 +276,23 @@ def mask(pan: str) -> str:
 def decode_answer(payload: bytes) -> Message:
     """The answer in ``payload``, as the till reads it.
 
-    What a short answer leaves out is empty. The errors carry no bytes of it: a card number could be among them.
+    What a short answer leaves out is empty. The errors contain no bytes of it: a card number could be among them.
 
     :raises Garbled: for an unknown letter, or without a result.
     """
     text, code = opened(payload)
     terminal, result = text[:8], text[10:12]
     if code == "S":
-        return Receipt(text[10:], terminal)
+        return Receipt(text[10:], terminal=terminal)
     if code == "K":
         flag, xml = text[14:15], text[26:]
         if flag not in ("0", "1") or number(text[22:26]) != len(xml):
             raise Garbled("a piece of a service's answer that is not whole")
-        return ServicePart(xml, number(text[15:18]), flag == "1", terminal)
+        return ServicePart(xml, number(text[15:18]), flag == "1", terminal=terminal)
     if code == "s":
         if text[30:31] not in {state.value for state in TerminalState}:
             raise Garbled("a status without a known state")
-        return StatusAnswer(TerminalState(text[30]), text[20:30], text[31:].rstrip(), terminal)
+        return StatusAnswer(TerminalState(text[30]), text[20:30], text[31:].rstrip(), terminal=terminal)
     if code not in "EVHeTC":
         raise Garbled(f"an answer with the unknown letter {code!r}")
     if len(result) < 2 or not (result.isascii() and result.isdigit()):
@@ -331,7 +332,7 @@ def _final(text: str, terminal: str, result: str, with_conversion: bool) -> Paym
 
 
 def _conversion(text: str) -> Conversion | None:
-    """What follows position 72; unreadable numbers there do not make an approval doubtful."""
+    """The fields from position 72 on; unreadable numbers there do not make an approval doubtful."""
     if not (text[74:82].isdecimal() and text[94:106].isdecimal()):
         return None
     cents, converted = int(text[74:82]), int(text[94:106])

@@ -1,15 +1,15 @@
-"""Fields of fixed width, as every ECR17 message is made of them (terminals.md 8)."""
+"""Fields of fixed width, of which every ECR17 message is made (docs/reference/ecr17.md#requests)."""
 
 from __future__ import annotations
 
 from protocols.errors import Garbled
 
 ANY_TERMINAL = "00000000"
-"""The number by which any terminal knows itself meant (terminals.md 8)."""
+"""The number that addresses any terminal."""
 
 
 def to_bytes(text: str) -> bytes:
-    """``text`` in one byte for each character; what has none becomes a question mark."""
+    """``text`` with one byte for each character; a character without one becomes a question mark."""
     return text.encode("latin-1", "replace")
 
 
@@ -19,12 +19,12 @@ def to_text(data: bytes) -> str:
 
 
 def header(terminal: str, code: str, register: str = "") -> bytes:
-    """What every payload begins with; some requests name no register."""
+    """The beginning of every payload; some requests name no register."""
     return to_bytes(f"{terminal:0>8.8}0{code}{register:0>8.8}" if register else f"{terminal:0>8.8}0{code}")
 
 
 def opened(payload: bytes) -> tuple[str, str]:
-    """The whole text of a payload, and the letter that names the message.
+    """The text of a payload, and the letter that names the message.
 
     :raises Garbled: when it is too short for a header.
     """
@@ -46,8 +46,8 @@ def amount(cents: int, digits: int = 8) -> str:
 def number(text: str) -> int:
     """The digits of a field as a number.
 
-    :raises Garbled: when there is anything else in it.
+    :raises Garbled: when it contains anything else.
     """
     if not (text.isascii() and text.isdigit()):
-        raise Garbled("something else where digits belong")
+        raise Garbled("a field of digits that has other characters")
     return int(text)

@@ -1,28 +1,29 @@
-"""Frames of ECR17, found in a stream cut anywhere (terminals.md 8)."""
+"""Frames of ECR17, found in a stream cut anywhere (docs/reference/ecr17.md#frames)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from protocols.checksums import lrc as xor_of
 from protocols.terminals.ecr17.fields import to_bytes, to_text
+from protocols.terminals.stx_frames import ACK, EOT, ETX, NAK, STX, Damaged, Noise, Payload, PieceDeframer
 
-SOH, STX, ETX, EOT, ACK, NAK = 0x01, 0x02, 0x03, 0x04, 0x06, 0x15
+SOH = 0x01
 
 LONGEST_FRAME = 1200
-"""Longer than the largest message (176, or 1024 of XML); more without an end is no frame."""
+"""Longer than the largest message (176, or 1024 of XML); more without an end is not a frame."""
 
 LONGEST_PROGRESS = 80
 LONGEST_NOISE = 256
-"""How many bytes that belong to no frame are read over before the line counts as garbled."""
+"""Bytes outside frames that are skipped before the line counts as garbled."""
 
 
 class Lrc(Enum):
-    """Which bytes the check byte covers besides the payload: STX, ETX. A property of the terminal (terminals.md 8).
+    """Which bytes the check byte covers besides the payload: STX, ETX. A property of the terminal.
 
-    The names are those that the trade uses; that ``noext`` counts the ETX is its own humour.
+    The names are those of the field, although ``noext`` does count the ETX.
     """
 
     STD = False, False
@@ -47,13 +48,6 @@ def control(byte: int, lrc: Lrc = Lrc.STD) -> bytes:
 
 
 @dataclass(frozen=True)
-class Payload:
-    """A whole frame whose check byte is right."""
-
-    data: bytes = field(repr=False)
-
-
-@dataclass(frozen=True)
 class Acknowledgement:
     """``06`` or ``15``; ``sure`` when its check byte fits one of the variants."""
 
@@ -62,8 +56,8 @@ class Acknowledgement:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What the terminal shows at the moment, without the spaces around it."""
+class DisplayText:
+    """What the terminal shows now, without the spaces around it."""
 
     text: str
 
@@ -72,45 +66,25 @@ class Progress:
         return bytes((SOH, *to_bytes(f"{self.text:<20.20}"), EOT))
 
 
-@dataclass(frozen=True)
-class Damaged:
-    """A frame that was cut short or whose check byte is wrong: its sender should send it again."""
-
-    data: bytes = field(repr=False)
+Piece: TypeAlias = Payload | Acknowledgement | DisplayText | Damaged | Noise
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Bytes that belong to no frame."""
-
-    data: bytes
-
-
-Piece: TypeAlias = Payload | Acknowledgement | Progress | Damaged | Noise
-
-
-class Deframer:
+class Deframer(PieceDeframer[Acknowledgement | DisplayText]):
     """Puts the pieces of a stream together, wherever it was cut."""
 
-    def __init__(self, lrc: Lrc = Lrc.STD) -> None:
-        self.lrc = lrc
-        self._buffer = bytearray()
+    longest = LONGEST_FRAME
 
-    def feed(self, data: bytes) -> list[Piece]:
-        """Take what came and tell every piece that is complete; never fails."""
-        self._buffer += data
-        pieces: list[Piece] = []
-        while self._buffer:
-            piece = self._next()
-            if piece is None:
-                break
-            pieces.append(piece)
-        return pieces
+    def __init__(self, lrc: Lrc = Lrc.STD) -> None:
+        super().__init__()
+        self.lrc = lrc
+
+    def _check(self, payload: bytes) -> int:
+        return self.lrc.of(payload)
 
     def _next(self) -> Piece | None:
         match self._buffer[0]:
             case 0x02:
-                return self._payload()
+                return self._payload(Noise)
             case 0x01:
                 return self._progress()
             case 0x06 | 0x15:
@@ -118,33 +92,13 @@ class Deframer:
         end = next((n for n, byte in enumerate(self._buffer) if byte in (SOH, STX, ACK, NAK)), len(self._buffer))
         return Noise(self._take(end))
 
-    def _take(self, count: int) -> bytes:
-        taken = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return taken
-
-    def _payload(self) -> Piece | None:
-        # No further than a frame can reach, so that it does not matter how much has come already.
-        end = self._buffer.find(ETX, 1, LONGEST_FRAME + 1)
-        # Payloads are text: a second STX means that the end of the first frame was lost.
-        again = self._buffer.find(STX, 1, end if end >= 0 else LONGEST_FRAME + 1)
-        if again >= 0:
-            return Damaged(self._take(again))
-        if end < 0:
-            return Noise(self._take(LONGEST_FRAME + 1)) if len(self._buffer) > LONGEST_FRAME else None
-        if len(self._buffer) < end + 2:
-            return None
-        whole = self._take(end + 2)
-        payload = whole[1:end]
-        return Payload(payload) if whole[-1] == self.lrc.of(payload) else Damaged(whole)
-
     def _progress(self) -> Piece | None:
         end = self._buffer.find(EOT, 1, LONGEST_PROGRESS + 1)
         if end < 0:
             return Noise(self._take(1)) if len(self._buffer) > LONGEST_PROGRESS else None
         if STX in self._buffer[1:end]:
             return Noise(self._take(1))
-        return Progress(to_text(self._take(end + 1)[1:-1]).strip())
+        return DisplayText(to_text(self._take(end + 1)[1:-1]).strip())
 
     def _acknowledgement(self) -> Piece | None:
         if len(self._buffer) > 1 and self._buffer[1] != ETX:
@@ -152,5 +106,5 @@ class Deframer:
         if len(self._buffer) < 3:
             return None
         byte, _, check = self._take(3)
-        # The variant is a guess until the terminal has answered, so each of the four counts.
+        # The variant is a guess until the terminal has answered, so each of the four is accepted.
         return Acknowledgement(byte == ACK, any(check == lrc.of(bytes((byte,))) for lrc in Lrc))

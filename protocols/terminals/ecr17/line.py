@@ -1,10 +1,13 @@
-"""The till's end of a line to an ECR17 terminal: acknowledgements, repeats and deadlines (terminals.md 8)."""
+"""The till's end of a line to an ECR17 terminal: acknowledgements, repeats and deadlines.
+
+See docs/reference/ecr17.md#timings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.error import ConnectionDone
@@ -17,8 +20,8 @@ from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
 from protocols.terminals.ecr17.answers import (
     Acknowledged,
-    Answer,
     CloseAnswer,
+    Ecr17Answer,
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
@@ -29,59 +32,58 @@ from protocols.terminals.ecr17.answers import (
 )
 from protocols.terminals.ecr17.fields import ANY_TERMINAL
 from protocols.terminals.ecr17.frames import (
-    ACK,
     LONGEST_NOISE,
-    NAK,
     Acknowledgement,
-    Damaged,
     Deframer,
+    DisplayText,
     Lrc,
-    Noise,
-    Payload,
-    Progress,
     control,
     frame,
 )
 from protocols.terminals.ecr17.requests import Request
+from protocols.terminals.lines import ignore, notify, stop
+from protocols.terminals.stx_frames import (
+    ACK,
+    NAK,
+    Damaged,
+    Noise,
+    Payload,
+)
 
 
 class NotTaken(NotReached):
-    """The terminal was reached, but it certainly did not take the request: nothing happened."""
+    """The terminal was reached, but it did not take the request: nothing happened."""
 
 
 class NotOperative(NotTaken):
-    """The terminal answers and says that it cannot work now; ``state`` says why."""
+    """The terminal answers that it cannot work now; ``state`` says why."""
 
     def __init__(self, state: TerminalState) -> None:
         super().__init__(f"the terminal is in state {state.value} ({state.name.lower()})")
         self.state = state
 
 
-Keep: TypeAlias = Callable[[Answer], object]
-"""Stores a final answer before the terminal is told that we have it; may return a Deferred."""
-
-
-def ignore(_: object) -> None:
-    """Nobody listens."""
+Keep: TypeAlias = Callable[[Ecr17Answer], object]
+"""Stores a final answer before it is acknowledged; may return a Deferred."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """What is known of one terminal; times in seconds.
 
-    :param lrc: the check byte's variant; `None` finds it out by the status request.
+    :param lrc: the check byte's variant; with `None` the status request finds it.
     :param terminal: its number, `ANY_TERMINAL` when it does not matter.
     :param register: the till's own number, 8 digits.
-    :param connect_wait: how long opening the line may take (terminals.md 3, rule 10).
+    :param connect_wait: how long opening the line may take.
     :param ack_wait: after this a request without acknowledgement is sent again.
-    :param repeats: how often the very same frame may be sent again.
-    :param repeat_money: also send requests that move money again when there is silence. A terminal that is only slow
-        would then find the payment twice in its line, so this is off: only a NAK, which proves that nothing was
-        taken, makes us send those again.
+    :param repeats: how often the same frame may be sent again.
+    :param repeat_money: send requests that move money again after silence too. A slow terminal would then receive the
+        payment twice, so this is off: such a request is sent again only after a NAK, which proves that it was not
+        taken.
     :param answer_wait: how long the whole operation may take.
-    :param pause: between the status request and the money that it goes before, to see whether the terminal closes.
-    :param ready_every: pause between two questions of `Ecr17Terminal.recover`.
-    :param receipt_wait: how long to listen for receipts after an answer, begun anew by each of them.
+    :param pause: between the status request and the request that moves money, to see whether the terminal closes.
+    :param ready_every: pause between two queries of `Ecr17Terminal.recover`.
+    :param receipt_wait: how long to wait for receipts after an answer; each of them restarts it.
     """
 
     lrc: Lrc | None = None
@@ -100,22 +102,20 @@ class Settings:
 DEFAULTS = Settings()
 
 MOVES_MONEY = (PaymentAnswer, PreauthorisationAnswer, CloseAnswer)
-"""Answers that somebody may still wait for after their line was lost."""
+"""Answers that matter after their line was lost."""
 
 MOST_PIECES = 64
 """Of the answer of a service; receipts are its longest part."""
 
 log = Logger()
 
-_T = TypeVar("_T")
-
 
 class Ecr17Protocol(Protocol):
     """The till's end of a line to an ECR17 terminal: one question at a time.
 
-    :param progress: told every line of the terminal's display.
-    :param receipt: told every `Receipt`.
-    :param late: told every final answer that belongs to no question of this line (terminals.md 3, rule 18); may
+    :param progress: called with every text of the terminal's display.
+    :param receipt: called with every `Receipt`.
+    :param late: called with every final answer to no request of this line (docs/reference/terminals.md#rule-18); may
         return a Deferred. The answer is acknowledged when that is done.
     """
 
@@ -126,12 +126,12 @@ class Ecr17Protocol(Protocol):
         lrc: Lrc = Lrc.STD,
         progress: Callable[[str], object] = ignore,
         receipt: Callable[[Receipt], object] = ignore,
-        late: Callable[[Answer], object] = ignore,
+        late: Callable[[Ecr17Answer], object] = ignore,
     ) -> None:
         self._clock, self._settings = clock, settings
         self._deframer = Deframer(lrc)
         self._progress, self._receipt, self._late = progress, receipt, late
-        self._due: Deferred[Answer] | None = None
+        self._due: Deferred[Ecr17Answer] | None = None
         self._question: Request | None = None
         self._payload = b""
         self._keep: Keep | None = None
@@ -143,7 +143,7 @@ class Ecr17Protocol(Protocol):
         self._deadline: IDelayedCall | None = None
         self._leaving: IDelayedCall | None = None
         self._asked_at = 0.0
-        self._told: Answer | None = None
+        self._last_answer: Ecr17Answer | None = None
         self.gone = False
         """Whether the line is closed."""
         self.lost: Deferred[None] = Deferred()
@@ -156,27 +156,27 @@ class Ecr17Protocol(Protocol):
 
     def ask(
         self, question: Request, wait: float, keep: Keep | None = None, repeats: int | None = None
-    ) -> Deferred[Answer]:
+    ) -> Deferred[Ecr17Answer]:
         """Send ``question`` and fire with its final answer.
 
-        The answer is acknowledged once ``keep`` is done with it. Whoever cancels gets no answer any more, and the
-        line is closed: a late answer must not pass for the answer to the next question.
+        The answer is acknowledged once ``keep`` is done with it. Cancelling closes the line: a late answer must not
+        be taken for the answer to the next question.
 
-        :param wait: seconds for everything, beginning now; nothing prolongs them.
+        :param wait: seconds for the whole exchange from now on.
         :raises ValueError: an amount does not fit; nothing was sent.
-        :raises NotTaken: the terminal refused the frame to the last; it did nothing.
+        :raises NotTaken: the terminal refused every copy of the frame; it did nothing.
         :raises Silent: no acknowledgement or no answer in time; the outcome is unknown.
         :raises LineLost: as `Silent`, because the line was closed.
-        :raises Garbled: as `Silent`, because what came is no ECR17.
+        :raises Garbled: as `Silent`, because what came is not ECR17.
         """
         assert self._due is None
         self._payload = question.encode()
-        _stop(self._leaving)
+        stop(self._leaving)
         self._question, self._keep = question, keep
         self._taken = self._keeping = self._unsure = False
         self._left = self._settings.repeats if repeats is None else repeats
         self._noise, self._pieces = b"", []
-        self._due = due = Deferred[Answer](self._abandon)
+        self._due = due = Deferred[Ecr17Answer](self._abandon)
         self._asked_at = self._clock.seconds()
         if self.gone:
             self._fail(NotTaken("the line was closed before the request"))
@@ -187,7 +187,7 @@ class Ecr17Protocol(Protocol):
 
     def leave(self, wait: float) -> None:
         """Close the line when nothing has come for ``wait`` seconds."""
-        _stop(self._leaving)
+        stop(self._leaving)
         if wait > 0 and not self.gone:
             self._leaving = self._clock.callLater(wait, self._close)
         else:
@@ -201,11 +201,11 @@ class Ecr17Protocol(Protocol):
         self._await_acknowledgement()
 
     def _await_acknowledgement(self) -> None:
-        _stop(self._timer)
+        stop(self._timer)
         self._timer = self._clock.callLater(self._settings.ack_wait, self._unacknowledged)
 
     def _unacknowledged(self) -> None:
-        """Nobody said anything to the frame in time."""
+        """The frame was not acknowledged in time."""
         assert self._question is not None
         self._timer = None
         self._unsure = True
@@ -224,7 +224,7 @@ class Ecr17Protocol(Protocol):
             self._left -= 1
             self._send()
         elif self._unsure:
-            # One of the frames before met silence: it may have been taken after all.
+            # An earlier copy met silence: it may have been taken.
             self._fail(Silent(self._clock.seconds() - self._asked_at))
         else:
             self._fail(NotTaken("the terminal refused the request every time"))
@@ -240,10 +240,10 @@ class Ecr17Protocol(Protocol):
                     self._message(piece.data)
                 case Acknowledgement():
                     self._acknowledged(piece)
-                case Progress():
-                    # A terminal that shows its customer something has taken the request.
+                case DisplayText():
+                    # A terminal that shows something to its customer has taken the request.
                     self._unsure = True
-                    _tell(self._progress, piece.text)
+                    notify(self._progress, piece.text)
                 case Damaged():
                     log.warn("a damaged frame of {length} bytes", length=len(piece.data))
                     self._unsure = True
@@ -255,22 +255,23 @@ class Ecr17Protocol(Protocol):
     def _overhear(self, data: bytes) -> None:
         log.warn("noise on the line: {noise}", noise=shown(data))
         self._noise += data
-        # Before its first acknowledgement nothing proves that this is an ECR17 terminal at all (rule 17).
+        # Before the first acknowledgement nothing proves that this is an ECR17 terminal
+        # (docs/reference/terminals.md#rule-17).
         if self._due is None or self._keeping or (self._taken and len(self._noise) <= LONGEST_NOISE):
             return
-        self._fail(Garbled("this is no ECR17", self._noise))
+        self._fail(Garbled("this is not ECR17", self._noise))
 
     def _acknowledged(self, piece: Acknowledgement) -> None:
         if self._due is None or self._taken:
-            log.debug("an acknowledgement that nobody waits for")
+            log.debug("an acknowledgement of nothing")
         elif not piece.sure:
-            # It looks like an acknowledgement but is damaged: wait, and send nothing twice.
+            # A damaged acknowledgement: wait, and send nothing twice.
             self._unsure = True
             self._left = 0
         elif not piece.taken:
             self._refused()
         else:
-            _stop(self._timer)
+            stop(self._timer)
             self._taken = True
             assert self._question is not None
             if not self._question.answers:
@@ -280,7 +281,7 @@ class Ecr17Protocol(Protocol):
         code = chr(payload[9]) if len(payload) > 9 else ""
         log.debug("message {code}, {length} bytes", code=code, length=len(payload))
         if self._keeping:
-            return  # The terminal repeats its answer; it is acknowledged once, when it is stored.
+            return  # A repeat of the answer, which is acknowledged once it is stored.
         due, question = self._due, self._question
         ours = due is not None and self._taken and question is not None and code in question.answers
         try:
@@ -297,9 +298,9 @@ class Ecr17Protocol(Protocol):
         if ours:
             self._store(answer)
             return
-        if isinstance(answer, MOVES_MONEY) and answer != self._told:
-            # It answers an earlier question, whose line was lost. If the acknowledgement of ours was lost instead,
-            # the terminal can be asked for the last result.
+        if isinstance(answer, MOVES_MONEY) and answer != self._last_answer:
+            # It answers an earlier request, whose line was lost. If the acknowledgement of ours was lost instead, the
+            # terminal can be queried for its last result.
             self._unsure = True
             self._hand_on(answer)
             return
@@ -307,10 +308,10 @@ class Ecr17Protocol(Protocol):
         if isinstance(answer, Receipt):
             if self._leaving is not None and self._leaving.active():
                 self.leave(self._settings.receipt_wait)
-            _tell(self._receipt, answer)
+            notify(self._receipt, answer)
 
     def _piece(self, part: ServicePart) -> None:
-        """Put the answer of a service together; its pieces come one after the other, each acknowledged."""
+        """Put the answer of a service together from its pieces; each is acknowledged."""
         if self._pieces and part.n == len(self._pieces) and part.xml == self._pieces[-1]:
             self._write(control(ACK, self.lrc))  # Our acknowledgement of it was lost.
             return
@@ -323,8 +324,8 @@ class Ecr17Protocol(Protocol):
         else:
             self._store(ServiceAnswer("".join(self._pieces)))
 
-    def _hand_on(self, answer: Answer) -> None:
-        """Have a late answer kept by whoever knows its question, then acknowledge it."""
+    def _hand_on(self, answer: Ecr17Answer) -> None:
+        """Have a late answer kept, then acknowledge it."""
 
         def not_kept(reason: Failure) -> None:
             log.failure("a late answer was not kept", reason)
@@ -332,10 +333,10 @@ class Ecr17Protocol(Protocol):
         kept = maybeDeferred(self._late, answer)
         kept.addCallbacks(lambda _: self._write(control(ACK, self.lrc)), not_kept)
 
-    def _store(self, answer: Answer) -> None:
-        """Have the answer kept, then acknowledge it: without the acknowledgement the terminal tells it again."""
+    def _store(self, answer: Ecr17Answer) -> None:
+        """Have the answer kept, then acknowledge it; until then the terminal repeats it."""
         due = self._due
-        _stop(self._deadline)
+        stop(self._deadline)
         self._keeping = True
 
         def kept(_: object) -> None:
@@ -351,8 +352,8 @@ class Ecr17Protocol(Protocol):
 
     # The end of a question.
 
-    def _settle(self, answer: Answer) -> None:
-        self._told = answer
+    def _settle(self, answer: Ecr17Answer) -> None:
+        self._last_answer = answer
         due = self._end()
         if due is not None:
             due.callback(answer)
@@ -363,22 +364,22 @@ class Ecr17Protocol(Protocol):
         if due is not None:
             due.errback(error if isinstance(error, Failure) else Failure(error))
 
-    def _abandon(self, _: Deferred[Answer]) -> None:
+    def _abandon(self, _: Deferred[Ecr17Answer]) -> None:
         self._end()
         self._close()
 
-    def _end(self) -> Deferred[Answer] | None:
+    def _end(self) -> Deferred[Ecr17Answer] | None:
         due, self._due = self._due, None
         self._question = self._keep = None
         self._taken = self._keeping = False
-        _stop(self._timer)
-        _stop(self._deadline)
+        stop(self._timer)
+        stop(self._deadline)
         return due
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Let whoever waits know, unless the answer is here already and is only being stored."""
+        """Fail the request that waits, unless its answer is here and being stored."""
         self.gone = True
-        _stop(self._leaving)
+        stop(self._leaving)
         if self._due is not None and not self._keeping:
             clean = reason.check(ConnectionDone) is not None
             self._fail(LineLost("the terminal closed the line" if clean else str(reason.value)))
@@ -389,20 +390,6 @@ class Ecr17Protocol(Protocol):
             self.transport.write(data)
 
     def _close(self) -> None:
-        _stop(self._leaving)
+        stop(self._leaving)
         if self.transport is not None:
             self.transport.loseConnection()
-
-
-def _tell(listener: Callable[[_T], object], told: _T) -> None:
-    """Tell ``listener``; what goes wrong there must not cost the answer that is awaited."""
-    try:
-        listener(told)
-    except Exception:
-        log.failure("a listener failed")
-
-
-def _stop(call: IDelayedCall | None) -> None:
-    """Cancel ``call`` when it is still to come."""
-    if call is not None and call.active():
-        call.cancel()

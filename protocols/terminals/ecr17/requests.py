@@ -1,4 +1,7 @@
-"""What the till asks an ECR17 terminal: fields of fixed width, positions from 1 (terminals.md 8)."""
+"""The requests of the till to an ECR17 terminal: fields of fixed width, positions from 1.
+
+See docs/reference/ecr17.md#requests.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from protocols.errors import Garbled
 from protocols.terminals.ecr17.fields import ANY_TERMINAL, amount, header, number, opened, to_bytes
 
 LAST_STAN = "000000"
-"""Names the last operation in a reversal (terminals.md 8)."""
+"""The number of the last operation in a reversal."""
 
 
 LONGEST_XML = 1024
@@ -35,7 +38,7 @@ class PaymentKind(StrEnum):
 
 
 class FollowUpKind(StrEnum):
-    """The letter of a request that goes on with a pre-authorisation."""
+    """The letter of a request that continues a pre-authorisation."""
 
     INCREMENT = "i"
     CLOSURE = "c"
@@ -48,28 +51,63 @@ class ReportKind(StrEnum):
     TOTALS = "T"
 
 
-_FINAL = frozenset("EV")
+_ANSWERS = {"s": "s", "P": "EV", "X": "EV", "p": "eEV", "i": "eEV", "c": "eEV", "H": "HEV", "C": "C", "T": "T"}
+_ANSWERS |= {"G": "EVe", "E": "", "R": "", "S": "EV", "K": "K"}
+
+_MONEY = frozenset("PXpicCSK")
 
 
-@dataclass(frozen=True)
-class StatusRequest:
-    """Ask whether the terminal is ready; it answers only while nothing runs on it."""
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """A request: the terminal's number, a letter, mostly the till's number, and fields."""
 
     terminal: str = ANY_TERMINAL
-    answers: ClassVar[frozenset[str]] = frozenset("s")
-    money: ClassVar[bool] = False
+    register: str = "00000001"
+    letter: ClassVar[str] = ""
+    names_register: ClassVar[bool] = True
+
+    @property
+    def code(self) -> str:
+        """The letter that names it."""
+        return self.letter
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """Letters of the messages that answer it; none when it is only acknowledged."""
+        return frozenset(_ANSWERS[self.code])
+
+    @property
+    def money(self) -> bool:
+        """Whether doing it twice would differ from doing it once."""
+        return self.code in _MONEY
 
     def encode(self) -> bytes:
-        """The payload, 10 characters."""
-        return header(self.terminal, "s")
+        """The payload.
+
+        :raises ValueError: for an amount that its digits do not hold, or XML that is too long.
+        """
+        return header(self.terminal, self.code, self.register if self.names_register else "") + to_bytes(
+            self._fields()
+        )
+
+    def _fields(self) -> str:
+        return ""
 
 
 @dataclass(frozen=True)
-class Payment:
+class StatusRequest(_Request):
+    """Query whether the terminal is ready; it answers only while nothing runs on it."""
+
+    letter = "s"
+    names_register = False
+
+
+@dataclass(frozen=True)
+class Payment(_Request):
     """Take ``cents`` from a card, or hold them when the kind is a pre-authorisation.
 
-    ``text`` is printed on the receipt (128 characters), ``card_present`` goes on with a card that was just verified,
-    ``extra`` announces additional data.
+    ``text`` is printed on the receipt (128 characters), ``card_present`` continues with a card that was just
+    verified, ``extra`` announces additional data.
     """
 
     cents: int
@@ -78,168 +116,123 @@ class Payment:
     card_present: bool = False
     card_type: CardType = CardType.AUTO
     extra: bool = False
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
-    money: ClassVar[bool] = True
 
     @property
-    def answers(self) -> frozenset[str]:
-        """Letters of the messages that answer it."""
-        return frozenset("eEV") if self.kind is PaymentKind.PREAUTHORISATION else _FINAL
+    def code(self) -> str:
+        """See `_Request.code`."""
+        return self.kind
 
-    def encode(self) -> bytes:
-        """The payload, 167 characters.
-
-        :raises ValueError: for an amount that eight digits do not hold.
-        """
+    def _fields(self) -> str:
         flags = f"{self.extra:d}00{self.card_present:d}{self.card_type.value}"
-        return header(self.terminal, self.kind, self.register) + to_bytes(
-            f"{flags}{amount(self.cents)}{self.text:>128.128}00000000"
-        )
+        return f"{flags}{amount(self.cents)}{self.text:>128.128}00000000"
 
 
 @dataclass(frozen=True)
-class FollowUp:
+class FollowUp(_Request):
     """Raise a pre-authorisation by ``cents``, or close it with them; ``original`` is its code of 9 digits."""
 
     kind: FollowUpKind
     cents: int
     original: str
     text: str = ""
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
-    answers: ClassVar[frozenset[str]] = frozenset("eEV")
-    money: ClassVar[bool] = True
 
-    def encode(self) -> bytes:
-        """The payload, 176 characters.
+    @property
+    def code(self) -> str:
+        """See `_Request.code`."""
+        return self.kind
 
-        :raises ValueError: for an amount that eight digits do not hold.
-        """
-        return header(self.terminal, self.kind, self.register) + to_bytes(
-            f"00000{amount(self.cents)}{self.text:>128.128}{self.original:0>9.9}00000000"
-        )
+    def _fields(self) -> str:
+        return f"00000{amount(self.cents)}{self.text:>128.128}{self.original:0>9.9}00000000"
 
 
 @dataclass(frozen=True)
-class CardCheck:
+class CardCheck(_Request):
     """Ask for a card and verify it; a payment with ``card_present`` can follow."""
 
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
-    answers: ClassVar[frozenset[str]] = frozenset("HEV")
-    money: ClassVar[bool] = False
+    letter = "H"
 
-    def encode(self) -> bytes:
-        """The payload, 39 characters."""
-        return header(self.terminal, "H", self.register) + b"0" * 21
+    def _fields(self) -> str:
+        return "0" * 21
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(_Request):
     """Ask for the totals, or close the session with the bank."""
 
     kind: ReportKind
     extra: bool = False
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
 
     @property
-    def answers(self) -> frozenset[str]:
-        """Letters of the messages that answer it."""
-        return frozenset(self.kind)
+    def code(self) -> str:
+        """See `_Request.code`."""
+        return self.kind
 
-    @property
-    def money(self) -> bool:
-        """Whether doing it twice would differ from doing it once."""
-        return self.kind is ReportKind.CLOSE
-
-    def encode(self) -> bytes:
-        """The payload, 26 characters."""
-        return header(self.terminal, self.kind, self.register) + to_bytes(f"{self.extra:d}0000000")
+    def _fields(self) -> str:
+        return f"{self.extra:d}0000000"
 
 
 @dataclass(frozen=True)
-class LastResult:
+class LastResult(_Request):
     """Ask for the last final answer once more: no money moves."""
 
     extra: bool = False
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
-    answers: ClassVar[frozenset[str]] = frozenset("EVe")
-    money: ClassVar[bool] = False
+    letter = "G"
 
-    def encode(self) -> bytes:
-        """The payload, 22 characters."""
-        return header(self.terminal, "G", self.register) + to_bytes(f"{self.extra:d}000")
+    def _fields(self) -> str:
+        return f"{self.extra:d}000"
 
 
 @dataclass(frozen=True)
-class PrintOnRegister:
+class PrintOnRegister(_Request):
     """Have receipts sent to the till instead of printed by the terminal; acknowledged only."""
 
     on: bool
-    terminal: str = ANY_TERMINAL
-    answers: ClassVar[frozenset[str]] = frozenset()
-    money: ClassVar[bool] = False
+    letter = "E"
+    names_register = False
 
-    def encode(self) -> bytes:
-        """The payload, 11 characters."""
-        return header(self.terminal, "E") + to_bytes(f"{self.on:d}")
+    def _fields(self) -> str:
+        return f"{self.on:d}"
 
 
 @dataclass(frozen=True)
-class Reprint:
+class Reprint(_Request):
     """Ask for the last receipt once more; acknowledged, and sent as `Receipt` when it goes to the till."""
 
     to_register: bool
     kind: str = "0"
-    terminal: str = ANY_TERMINAL
-    answers: ClassVar[frozenset[str]] = frozenset()
-    money: ClassVar[bool] = False
+    letter = "R"
+    names_register = False
 
-    def encode(self) -> bytes:
-        """The payload, 22 characters."""
-        return header(self.terminal, "R") + to_bytes(f"{self.to_register:d}{self.kind:.1}0000000000")
+    def _fields(self) -> str:
+        return f"{self.to_register:d}{self.kind:.1}0000000000"
 
 
 @dataclass(frozen=True)
-class Reversal:
+class Reversal(_Request):
     """Give the money of an operation back; ``stan`` is its number of 6 digits, `LAST_STAN` the last one."""
 
     stan: str = LAST_STAN
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
-    answers: ClassVar[frozenset[str]] = _FINAL
-    money: ClassVar[bool] = True
+    letter = "S"
 
-    def encode(self) -> bytes:
-        """The payload, 26 characters."""
-        return header(self.terminal, "S", self.register) + to_bytes(f"{self.stan:0>6.6}00")
+    def _fields(self) -> str:
+        return f"{self.stan:0>6.6}00"
 
 
 @dataclass(frozen=True)
-class Service:
-    """Ask an application on the terminal for something, in XML; what it does is the application's matter.
+class Service(_Request):
+    """A request in XML to an application on the terminal.
 
-    Some of them take money, so the question is never repeated.
+    Some applications take money, so it is never repeated, and `LastResult` says nothing about it.
     """
 
     xml: str
-    terminal: str = ANY_TERMINAL
-    register: str = "00000001"
-    answers: ClassVar[frozenset[str]] = frozenset("K")
-    money: ClassVar[bool] = True
+    letter = "K"
 
-    def encode(self) -> bytes:
-        """The payload, 26 characters and the XML.
-
-        :raises ValueError: for XML that is longer than `LONGEST_XML`.
-        """
-        xml = to_bytes(self.xml)
-        if not 0 < len(xml) <= LONGEST_XML:
-            raise ValueError(f"{len(xml)} bytes of XML, {LONGEST_XML} are the most")
-        return header(self.terminal, "K", self.register) + to_bytes(f"0000{len(xml):04d}") + xml
+    def _fields(self) -> str:
+        size = len(to_bytes(self.xml))
+        if not 0 < size <= LONGEST_XML:
+            raise ValueError(f"{size} bytes of XML, {LONGEST_XML} are the most")
+        return f"0000{size:04d}{self.xml}"
 
 
 Request: TypeAlias = (
@@ -262,45 +255,37 @@ _LENGTHS |= {"G": 22, "E": 11, "R": 22, "S": 26}
 def decode_request(payload: bytes) -> Request:
     """The request in ``payload``, as the terminal reads it.
 
-    :raises Garbled: for an unknown letter, a wrong length, or something else than digits where digits belong.
+    :raises Garbled: for an unknown letter, a wrong length, or characters where digits belong.
     """
     text, code = opened(payload)
     if code == "K":
         xml = text[26:]
         if not xml or len(xml) > LONGEST_XML or number(text[22:26]) != len(xml):
             raise Garbled("a service whose XML is longer or shorter than it says")
-        return Service(xml, text[:8], text[10:18])
+        return Service(xml, terminal=text[:8], register=text[10:18])
     if len(text) != _LENGTHS.get(code, -1):
         raise Garbled(f"no request {code!r} of {len(text)} characters")
-    terminal, register = text[:8], text[10:18]
+    terminal = text[:8]
+    numbers = {"terminal": terminal, "register": text[10:18]}
     match code:
         case "s":
-            return StatusRequest(terminal)
+            return StatusRequest(terminal=terminal)
         case "P" | "X" | "p":
-            kind = PaymentKind(code)
             if text[22] not in "0123":
                 raise Garbled("unknown type of card")
-            return Payment(
-                number(text[23:31]),
-                kind,
-                text[31:159].strip(),
-                text[21] == "1",
-                CardType(text[22]),
-                text[18] == "1",
-                terminal,
-                register,
-            )
+            cents, words, present = number(text[23:31]), text[31:159].strip(), text[21] == "1"
+            return Payment(cents, PaymentKind(code), words, present, CardType(text[22]), text[18] == "1", **numbers)
         case "i" | "c":
             cents, words = number(text[23:31]), text[31:159].strip()
-            return FollowUp(FollowUpKind(code), cents, text[159:168], words, terminal, register)
+            return FollowUp(FollowUpKind(code), cents, text[159:168], words, **numbers)
         case "H":
-            return CardCheck(terminal, register)
+            return CardCheck(**numbers)
         case "C" | "T":
-            return Report(ReportKind(code), text[18] == "1", terminal, register)
+            return Report(ReportKind(code), text[18] == "1", **numbers)
         case "G":
-            return LastResult(text[18] == "1", terminal, register)
+            return LastResult(text[18] == "1", **numbers)
         case "E":
-            return PrintOnRegister(text[10] == "1", terminal)
+            return PrintOnRegister(text[10] == "1", terminal=terminal)
         case "R":
-            return Reprint(text[10] == "1", text[11], terminal)
-    return Reversal(text[18:24], terminal, register)
+            return Reprint(text[10] == "1", text[11], terminal=terminal)
+    return Reversal(text[18:24], **numbers)

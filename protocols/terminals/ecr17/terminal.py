@@ -1,58 +1,50 @@
-"""An ECR17 terminal as the service meets it: operations, readiness, recovery (terminals.md 3 and 8)."""
+"""An ECR17 terminal as the service uses it: operations, readiness, recovery (docs/reference/ecr17.md#recovery)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.errors import LineLost, NotReached, Silent, WireError
 from protocols.terminals.ecr17.answers import (
-    Answer,
     CardAnswer,
     CloseAnswer,
+    Ecr17Answer,
     PaymentAnswer,
     PreauthorisationAnswer,
     Receipt,
-    ServiceAnswer,
     StatusAnswer,
     TerminalState,
     TotalsAnswer,
 )
 from protocols.terminals.ecr17.frames import Lrc
-from protocols.terminals.ecr17.line import DEFAULTS, Ecr17Protocol, Keep, NotOperative, NotTaken, Settings, ignore
+from protocols.terminals.ecr17.line import DEFAULTS, Ecr17Protocol, Keep, NotOperative, NotTaken, Settings
 from protocols.terminals.ecr17.requests import (
     LAST_STAN,
     CardCheck,
     CardType,
-    FollowUp,
-    FollowUpKind,
     LastResult,
     Payment,
     PaymentKind,
     PrintOnRegister,
     Report,
     ReportKind,
-    Reprint,
     Request,
     Reversal,
-    Service,
     StatusRequest,
 )
-
-_A = TypeVar("_A")
+from protocols.terminals.lines import expect, ignore, open_line
 
 
 class Ecr17Terminal:
-    """A terminal as the service meets it: a line of its own for each operation.
+    """One terminal, with a line of its own for each operation.
 
-    Every operation raises `NotReached` when certainly nothing happened (the line cannot be opened, the terminal does
-    not answer the status request that goes before money, or it refused the frame: `NotTaken`). `Silent`, `LineLost`
-    and `Garbled` after that leave the outcome unknown: ask `recover`.
+    Every operation raises `NotReached` when nothing happened: the line cannot be opened, the terminal does not answer
+    the status request before a payment, or it refused the frame (`NotTaken`). After `Silent`, `LineLost` and
+    `Garbled` the outcome is unknown: see `recover`.
 
     :param endpoint: where the terminal is, TCP or serial.
     """
@@ -66,7 +58,7 @@ class Ecr17Terminal:
         settings: Settings = DEFAULTS,
         progress: Callable[[str], object] = ignore,
         receipt: Callable[[Receipt], object] = ignore,
-        late: Callable[[Answer], object] = ignore,
+        late: Callable[[Ecr17Answer], object] = ignore,
     ) -> None:
         self._endpoint, self._clock, self.settings = endpoint, clock, settings
         self._listeners = progress, receipt, late
@@ -74,9 +66,9 @@ class Ecr17Terminal:
         self._line: Ecr17Protocol | None = None
 
     async def status(self) -> StatusAnswer:
-        """Ask for the terminal's state, finding out its check byte when that is not known.
+        """Query the terminal's state, and find the variant of its check byte when it is unknown.
 
-        :raises WireError: it does not answer; `Silent` may mean that something runs on it.
+        :raises WireError: it does not answer; after `Silent` an operation may be running.
         """
         if self.lrc is None:
             return await self._learn_variant()
@@ -97,75 +89,53 @@ class Ecr17Terminal:
     ) -> PaymentAnswer:
         """Take ``cents`` from a card.
 
-        :param card_present: go on with the card of `verify_card`.
+        :param card_present: use the card of `verify_card`.
         """
-        request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, *self._numbers)
-        return _expect(await self._run(request, keep), PaymentAnswer)
+        request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, **self._numbers)
+        return expect(await self.run(request, keep), PaymentAnswer)
 
     async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
-        """Give the whole money of the operation ``stan`` back."""
-        return _expect(await self._run(Reversal(stan, *self._numbers), keep), PaymentAnswer)
+        """Reverse the whole operation ``stan``."""
+        return expect(await self.run(Reversal(stan, **self._numbers), keep), PaymentAnswer)
 
     async def verify_card(self) -> CardAnswer | PaymentAnswer:
         """Ask for a card and verify it; no money moves."""
-        answer = await self._run(CardCheck(*self._numbers), None)
-        return answer if isinstance(answer, CardAnswer) else _expect(answer, PaymentAnswer)
+        answer = await self.run(CardCheck(**self._numbers))
+        return answer if isinstance(answer, CardAnswer) else expect(answer, PaymentAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sum of the session so far."""
-        return _expect(await self._run(Report(ReportKind.TOTALS, False, *self._numbers), None), TotalsAnswer)
+        return expect(await self.run(Report(ReportKind.TOTALS, False, **self._numbers)), TotalsAnswer)
 
     async def close_session(self, keep: Keep | None = None) -> CloseAnswer:
         """Close the session with the bank."""
-        return _expect(await self._run(Report(ReportKind.CLOSE, False, *self._numbers), keep), CloseAnswer)
-
-    async def preauthorise(self, cents: int, text: str = "", keep: Keep | None = None) -> Answer:
-        """Hold ``cents`` on a card."""
-        request = Payment(cents, PaymentKind.PREAUTHORISATION, text, False, CardType.AUTO, False, *self._numbers)
-        return await self._run(request, keep)
-
-    async def follow_up(
-        self, kind: FollowUpKind, cents: int, original: str, text: str = "", keep: Keep | None = None
-    ) -> Answer:
-        """Raise a pre-authorisation or close it."""
-        return await self._run(FollowUp(kind, cents, original, text, *self._numbers), keep)
+        return expect(await self.run(Report(ReportKind.CLOSE, False, **self._numbers), keep), CloseAnswer)
 
     async def print_on_register(self, on: bool) -> None:
-        """Say who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
-        await self._run(PrintOnRegister(on, self.settings.terminal), None)
-
-    async def reprint(self, to_register: bool = False) -> None:
-        """Have the last receipt printed once more, or sent to `receipt`: no money moves."""
-        await self._run(Reprint(to_register, terminal=self.settings.terminal), None)
-
-    async def service(self, xml: str, keep: Keep | None = None) -> ServiceAnswer:
-        """Ask an application on the terminal for something; it may take money, and `recover` cannot tell of it.
-
-        :raises ValueError: for XML that is too long; nothing was sent.
-        """
-        return _expect(await self._run(Service(xml, *self._numbers), keep), ServiceAnswer)
+        """Choose who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
+        await self.run(PrintOnRegister(on, terminal=self.settings.terminal))
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
 
-        Taken before a payment and kept with its intent it is the snapshot that `recover` compares with.
+        Taken before a payment and stored with it, this is the snapshot that `recover` compares with.
         """
-        answer = await self._run(LastResult(False, *self._numbers), None)
+        answer = await self.run(LastResult(False, **self._numbers))
         if isinstance(answer, PreauthorisationAnswer):
             return answer
-        return _expect(answer, PaymentAnswer)
+        return expect(answer, PaymentAnswer)
 
     async def recover(
         self, before: PaymentAnswer | PreauthorisationAnswer | None, wait: float
     ) -> PaymentAnswer | PreauthorisationAnswer | None:
-        """Find out what became of an operation whose answer was lost (terminals.md 3, rule 3).
+        """Find the lost answer of an operation (docs/reference/terminals.md#rule-3).
 
-        Asks for the state until the terminal is free again, at most ``wait`` seconds long, then for the last result.
+        Queries the state until the terminal is free again, at most for ``wait`` seconds, then the last result.
 
-        :param before: what `last` told before the operation.
-        :return: the answer that was lost; `None` when the last result is still the one from before, so that the
-            operation never came about.
-        :raises WireError: nothing was found out; the outcome stays unknown.
+        :param before: what `last` returned before the operation.
+        :return: the lost answer; `None` when the last result is still the one from before, so that the operation
+            never happened.
+        :raises WireError: the outcome stays unknown.
         """
         end = self._clock.seconds() + wait
         while True:
@@ -176,25 +146,26 @@ class Ecr17Terminal:
             except WireError as error:
                 if self._clock.seconds() + self.settings.ready_every >= end:
                     raise
-                self.log.info("the terminal cannot be asked yet: {error}", error=str(error))
-            await deferLater(self._clock, self.settings.ready_every, lambda: None)
+                self.log.info("the terminal does not answer queries yet: {error}", error=str(error))
+            await deferLater(self._clock, self.settings.ready_every)
         return None if found == before else found
 
     # Lines.
 
     @property
-    def _numbers(self) -> tuple[str, str]:
-        return self.settings.terminal, self.settings.register
+    def _numbers(self) -> dict[str, str]:
+        return {"terminal": self.settings.terminal, "register": self.settings.register}
 
-    async def _run(self, request: Request, keep: Keep | None) -> Answer:
+    async def run(self, request: Request, keep: Keep | None = None) -> Ecr17Answer:
+        """Send any request over a line of its own."""
         if self.lrc is None:
             await self._learn_variant()
         line = await self._open(self.lrc or Lrc.STD)
         try:
             if request.money:
                 await self._be_ready(line)
-                # Some terminals close after each answer: a payment on its way to a line that ends would be unknown.
-                await deferLater(self._clock, self.settings.pause, lambda: None)
+                # Some terminals close after each answer: a payment sent to a closing line would be unknown.
+                await deferLater(self._clock, self.settings.pause)
                 if line.gone:
                     line = await self._open(self.lrc or Lrc.STD)
             return await line.ask(request, self.settings.answer_wait, keep)
@@ -202,22 +173,24 @@ class Ecr17Terminal:
             line.leave(self.settings.receipt_wait)
 
     async def _be_ready(self, line: Ecr17Protocol) -> None:
-        """Know before money is at stake that somebody listens."""
+        """Make sure before a payment that the terminal answers."""
         try:
             status = await self._state(line)
         except NotReached:
             raise
         except WireError as error:
-            raise NotTaken(f"asked for its state: {error}") from error
+            raise NotTaken(f"the status request failed: {error}") from error
         if status.state is not TerminalState.OPERATIVE:
             raise NotOperative(status.state)
 
     async def _state(self, line: Ecr17Protocol, repeats: int | None = None) -> StatusAnswer:
         wait = self.settings.ack_wait * (self.settings.repeats + 2)
-        return _expect(await line.ask(StatusRequest(self.settings.terminal), wait, repeats=repeats), StatusAnswer)
+        return expect(
+            await line.ask(StatusRequest(terminal=self.settings.terminal), wait, repeats=repeats), StatusAnswer
+        )
 
     async def _learn_variant(self) -> StatusAnswer:
-        """Ask for the state with each variant of the check byte, until one is understood (terminals.md 8)."""
+        """Query the state with each variant of the check byte, until one is understood."""
         for lrc in Lrc:
             line = await self._open(lrc)
             try:
@@ -229,27 +202,19 @@ class Ecr17Terminal:
                 line.leave(0)
             self.lrc = lrc
             return answer
-        raise NotTaken("asked for its state it understands no variant of the check byte")
+        raise NotTaken("the status request was understood with no variant of the check byte")
 
     async def _open(self, lrc: Lrc) -> Ecr17Protocol:
-        """A line, once the one before it is closed: a terminal takes one at a time, a serial port too."""
+        """A line, once the one before it is closed: a terminal and a serial port take one at a time."""
         before, self._line = self._line, None
         if before is not None:
             before.leave(0)
             await before.lost
-        factory = Factory.forProtocol(lambda: Ecr17Protocol(self._clock, self.settings, lrc, *self._listeners))
-        try:
-            line = await self._endpoint.connect(factory).addTimeout(self.settings.connect_wait, self._clock)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, Ecr17Protocol)
+        line = await open_line(
+            self._endpoint,
+            lambda: Ecr17Protocol(self._clock, self.settings, lrc, *self._listeners),
+            self._clock,
+            self.settings.connect_wait,
+        )
         self._line = line
         return line
-
-
-def _expect(answer: Answer, kind: type[_A]) -> _A:
-    if not isinstance(answer, kind):
-        raise Garbled(f"the answer {answer.code!r} does not belong to the question")
-    return answer

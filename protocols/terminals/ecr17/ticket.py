@@ -1,6 +1,6 @@
-"""The lines of a receipt that an ECR17 terminal sends to the till (`S`), and the signs among them that format it.
+"""The lines of a receipt that an ECR17 terminal sends to the till (`S`), and the characters that format them.
 
-A message holds up to 200 characters; a receipt goes through as many as it needs. A line is over when it is full::
+A message holds up to 200 characters; a long receipt takes several messages. A line is over when it is full::
 
     7D  new line, normal letters       7E, 7F  double height, normal and bold   24 a line
     1B  end of the receipt             7B, 7C  double width, normal and bold    12 a line
@@ -19,7 +19,7 @@ LONGEST = 200
 
 
 def read_tickets(sent: str) -> str:
-    """The receipts in ``sent``, everything that came put together; a blank line between two."""
+    """The receipts in ``sent``, all messages put together; a blank line between two."""
     tickets = ["\n".join(_lines(ticket)).strip("\n") for ticket in sent.split(END)]
     return "\n\n".join(ticket for ticket in tickets if ticket)
 
@@ -40,7 +40,7 @@ def _lines(ticket: str) -> list[str]:
 
 
 def write_ticket(text: str) -> list[str]:
-    """``text`` as a terminal sends it, in as many pieces as it needs."""
+    """``text`` as a terminal sends it, in pieces of one message each."""
     pieces = [line[start : start + USUAL] for line in text.splitlines() for start in range(0, len(line) or 1, USUAL)]
     sent = "".join(piece if len(piece) == USUAL else piece + NEW_LINE for piece in pieces) + NEW_LINE * 6 + END
     return [sent[start : start + LONGEST] for start in range(0, len(sent), LONGEST)]

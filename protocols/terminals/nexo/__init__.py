@@ -1,4 +1,4 @@
-"""nexo messages in JSON over HTTPS, as Adyen's terminals take them in the shop's own network (terminals.md 11).
+"""nexo messages in JSON over HTTPS, as Adyen's terminals take them in the local network (docs/reference/nexo.md).
 
 Each request is one POST to ``https://terminal:8443/nexo``; its answer is the body of the response, however long the
 customer takes::
@@ -8,6 +8,6 @@ customer takes::
     {"SaleToPOIResponse": {"MessageHeader": {… "MessageCategory": "Payment", "ServiceID": "a1"},
                            "PaymentResponse": {"Response": {"Result": "Success"}, …}}}
 
-`messages` has the messages, `sealing` their encryption, `terminal` the till's end, `notice` what terminals say
-unasked, `notices` where they post it.
+`messages` has the messages, `sealing` their encryption, `terminal` the till's end, `notice` the messages
+that terminals send on their own, `notices` the server that receives them.
 """

@@ -1,4 +1,8 @@
-"""The messages of nexo, requests and answers alike, without their encryption (terminals.md 11)."""
+"""The messages of nexo, requests and answers alike, without their encryption (docs/reference/nexo.md#messages).
+
+Each message makes the members of its ``…Request`` or ``…Response`` in `_body` and is made from them by `_of`, which
+raises `Garbled` when a member that it must have is missing.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import binascii
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_args
 from urllib.parse import parse_qsl, quote
 
 from protocols.errors import Garbled
@@ -31,12 +35,12 @@ LONGEST_ID = 10
 
 
 def new_service_id() -> str:
-    """An identifier that no other message of these days has: ten hexadecimal digits at random."""
+    """A unique identifier: ten random hexadecimal digits."""
     return secrets.token_hex(LONGEST_ID // 2)
 
 
 class Category(StrEnum):
-    """What a message is about."""
+    """The kind of a message."""
 
     PAYMENT = "Payment"
     REVERSAL = "Reversal"
@@ -50,7 +54,7 @@ class Category(StrEnum):
 
 
 class Result(StrEnum):
-    """How it went."""
+    """The result of a request."""
 
     SUCCESS = "Success"
     PARTIAL = "Partial"
@@ -81,7 +85,7 @@ class Condition(StrEnum):
 
 @dataclass(frozen=True)
 class Header:
-    """Who speaks with whom about what; ``category`` stays text, so that unknown ones can be told."""
+    """Sender, recipient and kind of a message; ``category`` is text, so that unknown ones can be shown."""
 
     category: str
     service_id: str
@@ -102,8 +106,7 @@ class Header:
         }
 
     @classmethod
-    def of(cls, tree: Tree) -> Header:
-        """The header with these members."""
+    def _of(cls, tree: Tree) -> Header:
         return cls(text(tree, "MessageCategory"), text(tree, "ServiceID"), text(tree, "SaleID"), text(tree, "POIID"))
 
 
@@ -114,31 +117,27 @@ class Transaction:
     id: str
     at: str
 
-    def tree(self) -> Tree:
-        """The members."""
+    def _tree(self) -> Tree:
         return {"TransactionID": self.id, "TimeStamp": self.at}
 
     @classmethod
-    def of(cls, tree: Tree) -> Transaction:
-        """The name with these members."""
+    def _of(cls, tree: Tree) -> Transaction:
         return cls(text(tree, "TransactionID"), text(tree, "TimeStamp"))
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The message that another one is about."""
+    """The message that another one refers to."""
 
     category: str
     service_id: str
     sale_id: str
 
-    def tree(self) -> Tree:
-        """The members."""
+    def _tree(self) -> Tree:
         return {"MessageCategory": str(self.category), "SaleID": self.sale_id, "ServiceID": self.service_id}
 
     @classmethod
-    def of(cls, tree: Tree) -> Reference:
-        """The reference with these members."""
+    def _of(cls, tree: Tree) -> Reference:
         return cls(text(tree, "MessageCategory"), text(tree, "ServiceID"), text(tree, "SaleID"))
 
 
@@ -149,8 +148,8 @@ class Reference:
 class Payment:
     """Take or give back an amount, in hundredths.
 
-    ``sale`` names it in the till. ``refund`` gives money to whoever shows a card. ``card`` is the transaction of a
-    card acquisition: that card pays without being asked for again.
+    ``sale`` names it in the till. ``refund`` gives money back on the card that is shown. ``card`` is the transaction
+    of a card acquisition: that card pays and is not read again.
     """
 
     sale: Transaction
@@ -162,38 +161,33 @@ class Payment:
     card: Transaction | None = None
     category: ClassVar[Category] = Category.PAYMENT
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         amounts: dict[str, Any] = {"Currency": self.currency, "RequestedAmount": money(self.amount)}
         if self.cash:
             amounts["CashBackAmount"] = money(self.cash)
         data: dict[str, Any] = {"PaymentType": "Refund"} if self.refund else {}
         if self.card is not None:
-            data["CardAcquisitionReference"] = self.card.tree()
+            data["CardAcquisitionReference"] = self.card._tree()
         body = {
             "PaymentTransaction": {"AmountsReq": amounts},
-            "SaleData": {"SaleTransactionID": self.sale.tree()},
+            "SaleData": {"SaleTransactionID": self.sale._tree()},
         }
         return {**body, "PaymentData": data} if data else body
 
     @classmethod
-    def of(cls, body: Tree) -> Payment:
-        """The request with these members.
-
-        :raises Garbled: without an amount.
-        """
+    def _of(cls, body: Tree) -> Payment:
         amounts, data = branch(body, "PaymentTransaction", "AmountsReq"), branch(body, "PaymentData")
         amount = minor(amounts, "RequestedAmount")
         if amount is None:
             raise Garbled("a payment without an amount")
         card = branch(data, "CardAcquisitionReference")
         return cls(
-            Transaction.of(branch(body, "SaleData", "SaleTransactionID")),
+            Transaction._of(branch(body, "SaleData", "SaleTransactionID")),
             amount,
             text(amounts, "Currency"),
             text(data, "PaymentType") == "Refund",
             minor(amounts, "CashBackAmount") or 0,
-            Transaction.of(card) if card else None,
+            Transaction._of(card) if card else None,
         )
 
 
@@ -206,115 +200,100 @@ class Reversal:
     amount: int | None = None
     category: ClassVar[Category] = Category.REVERSAL
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         body = {
-            "OriginalPOITransaction": {"POITransactionID": self.original.tree()},
+            "OriginalPOITransaction": {"POITransactionID": self.original._tree()},
             "ReversalReason": "MerchantCancel",
-            "SaleData": {"SaleTransactionID": self.sale.tree()},
+            "SaleData": {"SaleTransactionID": self.sale._tree()},
         }
         return body if self.amount is None else {**body, "ReversedAmount": money(self.amount)}
 
     @classmethod
-    def of(cls, body: Tree) -> Reversal:
-        """The request with these members."""
-        original = Transaction.of(branch(body, "OriginalPOITransaction", "POITransactionID"))
-        sale = Transaction.of(branch(body, "SaleData", "SaleTransactionID"))
+    def _of(cls, body: Tree) -> Reversal:
+        original = Transaction._of(branch(body, "OriginalPOITransaction", "POITransactionID"))
+        sale = Transaction._of(branch(body, "SaleData", "SaleTransactionID"))
         return cls(sale, original, minor(body, "ReversedAmount"))
 
 
 @dataclass(frozen=True)
 class Status:
-    """Ask what became of a message; ``reprint`` wants the receipts with the answer."""
+    """Query the outcome of a message; ``reprint`` requests the receipts with the answer."""
 
     about: Reference
     reprint: bool = True
     category: ClassVar[Category] = Category.STATUS
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         reprint = {"ReceiptReprintFlag": True, "DocumentQualifier": ["CashierReceipt", "CustomerReceipt"]}
-        return {**(reprint if self.reprint else {}), "MessageReference": self.about.tree()}
+        return {**(reprint if self.reprint else {}), "MessageReference": self.about._tree()}
 
     @classmethod
-    def of(cls, body: Tree) -> Status:
-        """The request with these members."""
-        return cls(Reference.of(branch(body, "MessageReference")), body.get("ReceiptReprintFlag") is True)
+    def _of(cls, body: Tree) -> Status:
+        return cls(Reference._of(branch(body, "MessageReference")), body.get("ReceiptReprintFlag") is True)
 
 
 @dataclass(frozen=True)
 class Abort:
-    """Wish that an operation stops; its own answer says whether it did."""
+    """Ask an operation to stop; its own answer shows whether it did."""
 
     about: Reference
     category: ClassVar[Category] = Category.ABORT
 
-    def body(self) -> Tree:
-        """The members of the request."""
-        return {"AbortReason": "MerchantAbort", "MessageReference": self.about.tree()}
+    def _body(self) -> Tree:
+        return {"AbortReason": "MerchantAbort", "MessageReference": self.about._tree()}
 
     @classmethod
-    def of(cls, body: Tree) -> Abort:
-        """The request with these members."""
-        return cls(Reference.of(branch(body, "MessageReference")))
+    def _of(cls, body: Tree) -> Abort:
+        return cls(Reference._of(branch(body, "MessageReference")))
 
 
 @dataclass(frozen=True)
 class ReadCard:
-    """Ask for a card and keep it for a payment; ``loyalty`` only wants the shop's own card."""
+    """Ask for a card and keep it for a payment; ``loyalty`` requests the shop's own card."""
 
     sale: Transaction
     loyalty: bool = False
     category: ClassVar[Category] = Category.CARD
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         transaction = {"LoyaltyHandling": "Required"} if self.loyalty else {}
-        sale = {"SaleTransactionID": self.sale.tree()}
+        sale = {"SaleTransactionID": self.sale._tree()}
         return {"SaleData": sale, "CardAcquisitionTransaction": transaction}
 
     @classmethod
-    def of(cls, body: Tree) -> ReadCard:
-        """The request with these members."""
+    def _of(cls, body: Tree) -> ReadCard:
         loyalty = text(branch(body, "CardAcquisitionTransaction"), "LoyaltyHandling") == "Required"
-        return cls(Transaction.of(branch(body, "SaleData", "SaleTransactionID")), loyalty)
+        return cls(Transaction._of(branch(body, "SaleData", "SaleTransactionID")), loyalty)
 
 
 @dataclass(frozen=True)
 class ReleaseCard:
-    """Let go of the card that was read: no payment follows."""
+    """Release the card that was read: no payment follows."""
 
     category: ClassVar[Category] = Category.ENABLE
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         return {"TransactionAction": "AbortTransaction"}
 
     @classmethod
-    def of(cls, body: Tree) -> ReleaseCard:
-        """The request with these members.
-
-        :raises Garbled: when another action is wanted.
-        """
+    def _of(cls, body: Tree) -> ReleaseCard:
         if text(body, "TransactionAction") != "AbortTransaction":
-            raise Garbled("a service that is not known")
+            raise Garbled("an unknown service")
         return cls()
 
 
 @dataclass(frozen=True)
 class Diagnose:
-    """Ask whether the terminal works, and with ``host`` whether it reaches its bank."""
+    """Query whether the terminal works, and with ``host`` whether it reaches its bank."""
 
     host: bool = False
     category: ClassVar[Category] = Category.DIAGNOSIS
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         return {"HostDiagnosisFlag": self.host}
 
     @classmethod
-    def of(cls, body: Tree) -> Diagnose:
-        """The request with these members."""
+    def _of(cls, body: Tree) -> Diagnose:
         return cls(body.get("HostDiagnosisFlag") is True)
 
 
@@ -324,13 +303,11 @@ class GetTotals:
 
     category: ClassVar[Category] = Category.TOTALS
 
-    def body(self) -> Tree:
-        """The members of the request: none."""
+    def _body(self) -> Tree:
         return {}
 
     @classmethod
-    def of(cls, body: Tree) -> GetTotals:
-        """The request."""
+    def _of(cls, body: Tree) -> GetTotals:
         return cls()
 
 
@@ -340,41 +317,36 @@ class Reconcile:
 
     category: ClassVar[Category] = Category.RECONCILIATION
 
-    def body(self) -> Tree:
-        """The members of the request."""
+    def _body(self) -> Tree:
         return {"ReconciliationType": "SalesReconciliation"}
 
     @classmethod
-    def of(cls, body: Tree) -> Reconcile:
-        """The request."""
+    def _of(cls, body: Tree) -> Reconcile:
         return cls()
 
 
 Request: TypeAlias = Payment | Reversal | Status | Abort | ReadCard | ReleaseCard | Diagnose | GetTotals | Reconcile
 
-_REQUESTS: dict[str, type[Request]] = {
-    each.category: each
-    for each in (Payment, Reversal, Status, Abort, ReadCard, ReleaseCard, Diagnose, GetTotals, Reconcile)
-}
+_REQUESTS: dict[str, type[Request]] = {each.category: each for each in get_args(Request)}
 
 
 def encode_request(header: Header, request: Request) -> bytes:
     """The whole message."""
-    content = {"MessageHeader": header.tree("Request"), f"{request.category}Request": request.body()}
+    content = {"MessageHeader": header.tree("Request"), f"{request.category}Request": request._body()}
     return write({"SaleToPOIRequest": content})
 
 
 def decode_request(message: bytes) -> tuple[Header, Request]:
     """Header and request in ``message``, as the terminal reads them.
 
-    :raises Garbled: for anything else than a request of a known category.
+    :raises Garbled: for anything but a request of a known category.
     """
     content = branch(read(message), "SaleToPOIRequest")
-    header = Header.of(branch(content, "MessageHeader"))
+    header = Header._of(branch(content, "MessageHeader"))
     kind = _REQUESTS.get(header.category)
     if kind is None or not header.service_id:
-        raise Garbled(f"no request: {header.category!r}")
-    return header, kind.of(branch(content, f"{header.category}Request"))
+        raise Garbled(f"not a request: {header.category!r}")
+    return header, kind._of(branch(content, f"{header.category}Request"))
 
 
 # -- answers --------------------------------------------------------------------------------------------------------
@@ -382,7 +354,7 @@ def decode_request(message: bytes) -> tuple[Header, Request]:
 
 @dataclass(frozen=True)
 class Response:
-    """How it went, and why not: ``condition`` stays text, so that unknown ones can be told."""
+    """The result, and the reason of a failure: ``condition`` is text, so that unknown ones can be shown."""
 
     result: Result
     condition: str = ""
@@ -397,17 +369,12 @@ class Response:
             return decoded
         return dict(parse_qsl(self.additional, keep_blank_values=True, errors="replace"))
 
-    def tree(self) -> Tree:
-        """The members."""
+    def _tree(self) -> Tree:
         members = {"ErrorCondition": str(self.condition), "AdditionalResponse": self.additional}
         return {"Result": str(self.result), **{name: value for name, value in members.items() if value}}
 
     @classmethod
-    def of(cls, body: Tree) -> Response:
-        """The response in the body of an answer.
-
-        :raises Garbled: when it does not say how it went.
-        """
+    def _of(cls, body: Tree) -> Response:
         tree = branch(body, "Response")
         result = text(tree, "Result")
         if result not in {each.value for each in Result}:
@@ -416,7 +383,7 @@ class Response:
 
 
 def _from_base64(additional: str) -> dict[str, str]:
-    """The members of a JSON object in base64, one level of objects inside included; empty when it is none."""
+    """The members of a JSON object in base64, with one level of inner objects; empty when it is not one."""
     try:
         tree = read(base64.b64decode(additional, validate=True))
     except (binascii.Error, ValueError, Garbled):
@@ -435,14 +402,12 @@ class Receipt:
     kind: str
     lines: tuple[str, ...] = field(repr=False)
 
-    def tree(self) -> Tree:
-        """The members."""
+    def _tree(self) -> Tree:
         lines = [{"Text": f"name={quote(line)}"} for line in self.lines]
         return {"DocumentQualifier": self.kind, "OutputContent": {"OutputFormat": "Text", "OutputText": lines}}
 
     @classmethod
-    def of(cls, tree: Tree) -> Receipt:
-        """The receipt with these members."""
+    def _of(cls, tree: Tree) -> Receipt:
         lines = branches(branch(tree, "OutputContent"), "OutputText")
         return cls(text(tree, "DocumentQualifier"), tuple(_line(text(line, "Text")) for line in lines))
 
@@ -457,10 +422,10 @@ def _line(written: str) -> str:
 
 @dataclass(frozen=True)
 class PaymentAnswer:
-    """The final word on a payment or a reversal.
+    """The final answer to a payment or a reversal.
 
-    ``approved_amount`` is what was approved, in hundredths; `None` when the terminal did not say. ``transaction`` is
-    the terminal's own name for it: what a reversal names.
+    ``approved_amount`` is what was approved, in hundredths; `None` when it is missing. ``transaction`` is the
+    terminal's own name for it: what a reversal names.
     """
 
     response: Response
@@ -478,7 +443,7 @@ class PaymentAnswer:
 
     @property
     def approved(self) -> bool:
-        """Whether money moved; with `Result.PARTIAL` less than asked."""
+        """Whether money moved; with `Result.PARTIAL` less than requested."""
         return self.response.result is not Result.FAILURE
 
     @property
@@ -489,20 +454,19 @@ class PaymentAnswer:
             return pan
         return pan[:6] + "".join("*" if each.isdigit() else each for each in pan[6:-4]) + pan[-4:]
 
-    def body(self) -> Tree:
-        """The members of the answer."""
-        body: dict[str, Any] = {"Response": self.response.tree()}
+    def _body(self) -> Tree:
+        body: dict[str, Any] = {"Response": self.response._tree()}
         if self.sale is not None:
-            body["SaleData"] = {"SaleTransactionID": self.sale.tree()}
+            body["SaleData"] = {"SaleTransactionID": self.sale._tree()}
         if self.transaction is not None:
-            body["POIData"] = {"POITransactionID": self.transaction.tree()}
+            body["POIData"] = {"POITransactionID": self.transaction._tree()}
         if self.category is Category.REVERSAL:
             if self.approved_amount is not None:
                 body["ReversedAmount"] = money(self.approved_amount)
         elif self.approved_amount is not None or self.masked_pan:
             body["PaymentResult"] = self._result()
         if self.receipts:
-            body["PaymentReceipt"] = [receipt.tree() for receipt in self.receipts]
+            body["PaymentReceipt"] = [receipt._tree() for receipt in self.receipts]
         return body
 
     def _result(self) -> Tree:
@@ -519,11 +483,7 @@ class PaymentAnswer:
         }
 
     @classmethod
-    def of(cls, body: Tree, category: Category = Category.PAYMENT) -> PaymentAnswer:
-        """The answer with these members.
-
-        :raises Garbled: when it does not say how it went.
-        """
+    def _of(cls, body: Tree, category: Category = Category.PAYMENT) -> PaymentAnswer:
         result = branch(body, "PaymentResult")
         amounts = branch(result, "AmountsResp")
         card = branch(result, "PaymentInstrumentData", "CardData")
@@ -531,9 +491,9 @@ class PaymentAnswer:
         modes = card.get("EntryMode")
         reversal = category is Category.REVERSAL
         return cls(
-            Response.of(body),
-            Transaction.of(sale) if sale else None,
-            Transaction.of(transaction) if transaction else None,
+            Response._of(body),
+            Transaction._of(sale) if sale else None,
+            Transaction._of(transaction) if transaction else None,
             minor(body, "ReversedAmount") if reversal else minor(amounts, "AuthorizedAmount"),
             minor(amounts, "CashBackAmount") or 0,
             text(amounts, "Currency"),
@@ -541,26 +501,25 @@ class PaymentAnswer:
             text(card, "MaskedPan"),
             text(card, "PaymentBrand"),
             tuple(mode for mode in (modes if isinstance(modes, list) else [modes]) if isinstance(mode, str)),
-            tuple(Receipt.of(receipt) for receipt in branches(body, "PaymentReceipt")),
+            tuple(Receipt._of(receipt) for receipt in branches(body, "PaymentReceipt")),
             category,
         )
 
 
 @dataclass(frozen=True)
 class StatusAnswer:
-    """What became of a message: its own answer once more, when there is one."""
+    """The outcome of a message: its own answer once more, if there is one."""
 
     response: Response
     repeated: PaymentAnswer | None = None
     repeats: Header | None = None
-    """The header of the answer that is told again."""
+    """The header of the repeated answer."""
     category: ClassVar[Category] = Category.STATUS
 
-    def body(self) -> Tree:
-        """The members of the answer."""
-        body: dict[str, Any] = {"Response": self.response.tree()}
+    def _body(self) -> Tree:
+        body: dict[str, Any] = {"Response": self.response._tree()}
         if self.repeated is not None:
-            inner = {f"{self.repeated.category}Response": self.repeated.body()}
+            inner = {f"{self.repeated.category}Response": self.repeated._body()}
             repeated: dict[str, Any] = {"RepeatedResponseMessageBody": inner}
             if self.repeats is not None:
                 repeated["MessageHeader"] = self.repeats.tree("Response")
@@ -568,23 +527,19 @@ class StatusAnswer:
         return body
 
     @classmethod
-    def of(cls, body: Tree) -> StatusAnswer:
-        """The answer with these members.
-
-        :raises Garbled: when it, or the answer that it tells again, does not say how it went.
-        """
+    def _of(cls, body: Tree) -> StatusAnswer:
         message = branch(body, "RepeatedMessageResponse")
         inner, header = branch(message, "RepeatedResponseMessageBody"), branch(message, "MessageHeader")
         repeated = None
         for category in (Category.PAYMENT, Category.REVERSAL):
             if f"{category}Response" in inner:
-                repeated = PaymentAnswer.of(branch(inner, f"{category}Response"), category)
-        return cls(Response.of(body), repeated, Header.of(header) if header else None)
+                repeated = PaymentAnswer._of(branch(inner, f"{category}Response"), category)
+        return cls(Response._of(body), repeated, Header._of(header) if header else None)
 
 
 @dataclass(frozen=True)
 class CardAnswer:
-    """The card that was read; ``transaction`` is what a payment with it refers to."""
+    """The card that was read; a payment with it refers to ``transaction``."""
 
     response: Response
     transaction: Transaction | None = None
@@ -592,25 +547,20 @@ class CardAnswer:
     brand: str = ""
     category: ClassVar[Category] = Category.CARD
 
-    def body(self) -> Tree:
-        """The members of the answer."""
-        body: dict[str, Any] = {"Response": self.response.tree()}
+    def _body(self) -> Tree:
+        body: dict[str, Any] = {"Response": self.response._tree()}
         if self.transaction is not None:
             card = {"MaskedPan": self.masked_pan, "PaymentBrand": self.brand}
-            body["POIData"] = {"POITransactionID": self.transaction.tree()}
+            body["POIData"] = {"POITransactionID": self.transaction._tree()}
             body["PaymentInstrumentData"] = {"PaymentInstrumentType": "Card", "CardData": card}
         return body
 
     @classmethod
-    def of(cls, body: Tree) -> CardAnswer:
-        """The answer with these members.
-
-        :raises Garbled: when it does not say how it went.
-        """
+    def _of(cls, body: Tree) -> CardAnswer:
         transaction = branch(body, "POIData", "POITransactionID")
         card = branch(body, "PaymentInstrumentData", "CardData")
-        named = Transaction.of(transaction) if transaction else None
-        return cls(Response.of(body), named, text(card, "MaskedPan"), text(card, "PaymentBrand"))
+        named = Transaction._of(transaction) if transaction else None
+        return cls(Response._of(body), named, text(card, "MaskedPan"), text(card, "PaymentBrand"))
 
 
 @dataclass(frozen=True)
@@ -631,8 +581,7 @@ class TotalsAnswer:
     totals: tuple[Total, ...] = ()
     category: Category = Category.TOTALS
 
-    def body(self) -> Tree:
-        """The members of the answer."""
+    def _body(self) -> Tree:
         groups = [
             {
                 "PaymentInstrumentType": "Card",
@@ -647,70 +596,65 @@ class TotalsAnswer:
             }
             for total in self.totals
         ]
-        body: dict[str, Any] = {"Response": self.response.tree()}
+        body: dict[str, Any] = {"Response": self.response._tree()}
         if groups:
             body["TransactionTotals"] = groups
         return body
 
     @classmethod
-    def of(cls, body: Tree, category: Category = Category.TOTALS) -> TotalsAnswer:
-        """The answer with these members.
-
-        :raises Garbled: when it does not say how it went, or a sum cannot be told.
-        """
+    def _of(cls, body: Tree, category: Category = Category.TOTALS) -> TotalsAnswer:
         totals: list[Total] = []
         for group in branches(body, "TransactionTotals"):
             for each in branches(group, "PaymentTotals"):
                 amount = minor(each, "TransactionAmount")
                 if amount is None:
-                    raise Garbled("a sum that is no amount")
+                    raise Garbled("a sum that is not an amount")
                 count = integer(each, "TransactionCount")
                 totals.append(Total(text(each, "TransactionType"), count, amount, text(group, "PaymentCurrency")))
-        return cls(Response.of(body), tuple(totals), category)
+        return cls(Response._of(body), tuple(totals), category)
 
 
 @dataclass(frozen=True)
 class PlainAnswer:
-    """An answer that only says how it went."""
+    """An answer with a result only."""
 
     response: Response
     category: Category
 
-    def body(self) -> Tree:
-        """The members of the answer."""
-        return {"Response": self.response.tree()}
+    def _body(self) -> Tree:
+        return {"Response": self.response._tree()}
 
 
-Answer: TypeAlias = PaymentAnswer | StatusAnswer | CardAnswer | TotalsAnswer | PlainAnswer
+NexoAnswer: TypeAlias = PaymentAnswer | StatusAnswer | CardAnswer | TotalsAnswer | PlainAnswer
 
 
-def encode_answer(header: Header, answer: Answer) -> bytes:
+def encode_answer(header: Header, answer: NexoAnswer) -> bytes:
     """The whole message; ``header`` is that of the request."""
-    content = {"MessageHeader": header.tree("Response"), f"{answer.category}Response": answer.body()}
+    content = {"MessageHeader": header.tree("Response"), f"{answer.category}Response": answer._body()}
     return write({"SaleToPOIResponse": content})
 
 
-def decode_answer(message: bytes) -> tuple[Header, Answer]:
+def decode_answer(message: bytes) -> tuple[Header, NexoAnswer]:
     """Header and answer in ``message``, as the till reads them.
 
-    :raises Garbled: for anything else than an answer that says how it went; a `Notice` is told by its words.
+    :raises Garbled: for anything but an answer with a result; the text of a `Notice` is in the error.
     """
     document = read(message)
     if "SaleToPOIRequest" in document:
         notice = Notice.of(branch(document, "SaleToPOIRequest"))
-        raise Garbled(f"instead of an answer the terminal says {notice.event}: {notice.details}")
+        raise Garbled(f"instead of an answer the terminal sent {notice.event}: {notice.details}")
     content = branch(document, "SaleToPOIResponse")
-    header = Header.of(branch(content, "MessageHeader"))
+    header = Header._of(branch(content, "MessageHeader"))
     body = branch(content, f"{header.category}Response")
     match header.category:
         case Category.PAYMENT | Category.REVERSAL:
-            return header, PaymentAnswer.of(body, Category(header.category))
+            return header, PaymentAnswer._of(body, Category(header.category))
         case Category.STATUS:
-            return header, StatusAnswer.of(body)
+            return header, StatusAnswer._of(body)
         case Category.CARD:
-            return header, CardAnswer.of(body)
+            return header, CardAnswer._of(body)
         case Category.TOTALS | Category.RECONCILIATION:
-            return header, TotalsAnswer.of(body, Category(header.category))
+            return header, TotalsAnswer._of(body, Category(header.category))
         case Category.ABORT | Category.ENABLE | Category.DIAGNOSIS:
-            return header, PlainAnswer(Response.of(body), Category(header.category))
+            return header, PlainAnswer(Response._of(body), Category(header.category))
     raise Garbled(f"an answer about {header.category!r}")

@@ -1,7 +1,9 @@
-"""What terminals say unasked: how far an operation is, and how the terminal itself does (terminals.md 11).
+"""Messages that terminals send on their own: steps of an operation, and events.
 
-How far an operation is, is told as a request to show something to the cashier. Its header names the operation's own
-ServiceID; the step stands among the values of a reference, written as in the query of a URL::
+See docs/reference/nexo.md#notices.
+
+The step of an operation comes as a request to show something to the cashier. Its header has the operation's own
+ServiceID; the step is among the values of a reference, written as the query of a URL::
 
     {"SaleToPOIRequest": {"MessageHeader": {"MessageClass": "Device", "MessageCategory": "Display",
                                             "ServiceID": "a1", "DeviceID": "7", …},
@@ -22,11 +24,11 @@ from protocols.errors import Garbled
 from protocols.terminals.nexo.tree import VERSION, Tree, branch, branches, read, text, write
 
 DISPLAY = "Display"
-"""`Notice.event` of what the display shows."""
+"""`Notice.event` of a display text."""
 
 
 class Step(StrEnum):
-    """How far an operation is."""
+    """A step of an operation."""
 
     TENDER_CREATED = "TENDER_CREATED"
     PROVIDE_CARD_DETAILS = "PROVIDE_CARD_DETAILS"
@@ -58,9 +60,9 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that the terminal says unasked: an event, or what its display shows.
+    """A message that the terminal sends on its own: an event, or a text of its display.
 
-    ``event`` is the name of an event (``Reject``, ``Shutdown``…), or `DISPLAY`; ``details`` its words.
+    ``event`` is the name of an event (``Reject``, ``Shutdown``…), or `DISPLAY`; ``details`` its text.
     """
 
     event: str
@@ -68,7 +70,7 @@ class Notice:
     service_id: str = ""
     """The operation that it is about, if any."""
     step: str = ""
-    """How far the operation is; a `Step`, or a word that is not known here."""
+    """The step of the operation: a `Step`, or an unknown word."""
 
     def encode(self, poi_id: str) -> bytes:
         """The whole message of an event."""
@@ -80,11 +82,11 @@ class Notice:
     def decode(cls, message: bytes) -> Notice:
         """The notice in ``message``.
 
-        :raises Garbled: when it is none.
+        :raises Garbled: when it is not a notice.
         """
         content = branch(read(message), "SaleToPOIRequest")
         if not content:
-            raise Garbled("no notice of a terminal")
+            raise Garbled("not a notice of a terminal")
         return cls.of(content)
 
     @classmethod
@@ -107,7 +109,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Shown:
-    """A step of an operation, as the terminal tells it to the till."""
+    """A step of an operation, as the terminal sends it to the till."""
 
     step: Step
     service_id: str

@@ -1,7 +1,7 @@
-"""Where terminals post what they say unasked: a small HTTP server of the till's (terminals.md 3, rule 11).
+"""The till's HTTP server for notices of terminals (docs/reference/nexo.md#notices).
 
-A terminal that is set up to do so posts each notice to one address of the till, over HTTP or HTTPS. It wants to hear
-that the notice came, and nothing else; a notice that did not get through does not come again.
+A terminal that is set up to do so posts each notice to one address of the till, over HTTP or HTTPS. It expects
+an empty answer; a notice that was not delivered is not repeated.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LONGEST = 100_000
 """Bytes of a notice."""
 
 QUIET = 60.0
-"""Seconds after which a connection that says nothing is closed."""
+"""Seconds after which a silent connection is closed."""
 
 AGAIN = 1.0
 """Seconds between two tries to open a port that is taken."""
 
 
 class Notices(Resource):
-    """Takes notices and tells them to ``progress``, whatever path they come to.
+    """Takes notices on any path and calls ``progress`` with each.
 
-    A notice is no proof of anything: nothing that it says changes the outcome of an operation.
+    A notice proves nothing and never changes the outcome of an operation.
 
-    :param sender: the address that terminal has; empty believes any.
+    :param sender: the terminal's address; empty accepts any.
     """
 
     isLeaf = True
@@ -46,7 +46,7 @@ class Notices(Resource):
         self._progress, self._seal, self._sender = progress, seal, sender
 
     def render_POST(self, request: Request) -> bytes:
-        """Take one notice; 400 for anything else, 403 for a stranger's."""
+        """Take one notice; 400 for anything else, 403 for another sender."""
         assert request.content is not None
         if self._sender and getattr(request.getClientAddress(), "host", "") != self._sender:
             request.setResponseCode(403)
@@ -82,7 +82,7 @@ class NoticePort:
         """Why it is not open; empty when it is."""
 
     def open(self, notices: Notices) -> None:
-        """Listen; a port that is taken, say by the same device before a change, is tried again until `close`."""
+        """Listen; a port in use, for example by the same device before a change, is tried again until `close`."""
         clock: IReactorTime = self._reactor
         self._site = Site(notices, timeout=QUIET, reactor=clock)
         self._listen()
@@ -96,15 +96,15 @@ class NoticePort:
                 self._port = self._reactor.listenSSL(self.number, self._site, self._tls, interface=self._interface)
         except CannotListenError as error:
             if self.why != str(error):
-                # Payments need none of it.
-                self.log.warn("no notices of the terminal are heard: {why}", why=str(error))
+                # Only a warning: payments do not need notices.
+                self.log.warn("notices of the terminal cannot be received: {why}", why=str(error))
             self.why = str(error)
             self._again = self._reactor.callLater(AGAIN, self._listen)
         else:
             self.why = ""
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.why = "it is closed"
         if self._again is not None:
             self._again.cancel()

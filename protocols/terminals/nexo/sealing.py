@@ -1,4 +1,4 @@
-"""The encryption of local nexo messages: AES-256-CBC and HMAC-SHA256 by keys from a passphrase (terminals.md 11).
+"""The encryption of local nexo messages, by keys from a passphrase (docs/reference/nexo.md#sealing).
 
 Only the header of a sealed message can be read; the whole message, header included, is in the blob::
 
@@ -53,7 +53,7 @@ def _new_nonce() -> bytes:
 class Seal:
     """Encrypts and decrypts messages by one shared key of till and terminal.
 
-    :param identifier: name of the key, and its ``version``, as they are set up on the terminal.
+    :param identifier: name of the key, and its ``version``, as set on the terminal.
     :param new_nonce: 16 bytes, never the same twice.
     """
 
@@ -83,7 +83,7 @@ class Seal:
     def open(self, sealed: bytes) -> bytes:
         """The message in ``sealed``.
 
-        :raises Garbled: when it is not sealed, sealed with another key, or changed on its way.
+        :raises Garbled: when it is not sealed, sealed with another key, or changed.
         """
         document = read(sealed)
         content: Tree = next((as_tree(value) for name, value in document.items() if name.startswith("SaleToPOI")), {})
@@ -103,7 +103,7 @@ class Seal:
         except ValueError:
             message = b""
         if not hmac.compare_digest(self._hmac(message), wanted):
-            raise Garbled("a seal that does not fit")
+            raise Garbled("a seal that does not match")
         return message
 
     def _cipher(self, nonce: bytes) -> Cipher[modes.CBC]:
@@ -122,4 +122,4 @@ def _bytes(tree: Tree, name: str) -> bytes:
     try:
         return base64.b64decode(text(tree, name), validate=True)
     except (binascii.Error, ValueError):
-        raise Garbled(f"{name} is no base64") from None
+        raise Garbled(f"{name} is not base64") from None

@@ -1,11 +1,11 @@
-"""A nexo terminal as the service meets it: one POST for each message (terminals.md 3 and 11)."""
+"""A nexo terminal as the service uses it: one POST for each message (docs/reference/nexo.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from OpenSSL import SSL
 from service_identity import VerificationError
@@ -34,15 +34,16 @@ from twisted.web.iweb import IAgent, IAgentEndpointFactory, IBodyProducer, IPoli
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.terminals.lines import expect, silent
 from protocols.terminals.nexo.messages import (
     Abort,
-    Answer,
     CardAnswer,
     Category,
     Condition,
     Diagnose,
     GetTotals,
     Header,
+    NexoAnswer,
     Payment,
     PaymentAnswer,
     PlainAnswer,
@@ -67,12 +68,10 @@ from protocols.terminals.nexo.sealing import Seal
 PORT = 8443
 
 LONGEST_BODY = 1_000_000
-"""Bytes of an answer; no terminal has so much to say."""
+"""Bytes of the longest answer that is read."""
 
-Keep = Callable[[Answer], object]
-"""Stores an answer before anybody hears of it; may return a Deferred."""
-
-_A = TypeVar("_A")
+Keep = Callable[[NexoAnswer], object]
+"""Stores an answer before it is returned; may return a Deferred."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ class Settings:
     :param poi_id: model and serial number, ``V400m-346403161``; :param sale_id: the till's own name.
     :param currency: three letters.
     :param answer_wait: how long the answer to an operation may take; the customer is part of it.
-    :param query_wait: how long the answer to a question about one may take.
-    :param ask_again: pause between two questions while the operation goes on (terminals.md 11).
+    :param query_wait: how long the answer to a query may take.
+    :param ask_again: pause between two queries while the operation goes on.
     """
 
     url: str
@@ -109,24 +108,23 @@ class Body:
         return succeed(None)
 
     def pauseProducing(self) -> None:
-        """Too late for that."""
+        """Do nothing: all is written."""
 
     def resumeProducing(self) -> None:
-        """Nothing was paused."""
+        """Do nothing: nothing was paused."""
 
     def stopProducing(self) -> None:
-        """It is written already."""
+        """Do nothing: all is written."""
 
 
 class NexoTerminal:
     """The till's end.
 
     Every operation takes a ``service_id`` from `new_service_id`, to be stored before the call: with it `recover`
-    finds out what became of the operation. `NotReached` means that certainly nothing was sent; after any other
-    `WireError` the outcome is unknown until `recover` tells it.
+    finds the outcome. After `NotReached` nothing was sent; after any other `WireError` the outcome is unknown.
 
     :param agent: sends the requests: `local_agent`, or one that leads to a simulator.
-    :param seal: the shared key; without one messages travel as they are, within TLS.
+    :param seal: the shared key; without one messages are protected by TLS only.
     """
 
     log = Logger()
@@ -148,18 +146,18 @@ class NexoTerminal:
         """Take ``amount`` hundredths.
 
         :param transaction_id: the till's own name for the sale.
-        :param cash: part of the amount that is handed out.
-        :param card: what `read_card` told; that card pays.
+        :param cash: part of the amount that is given in cash.
+        :param card: what `read_card` returned; that card pays.
         """
         request = Payment(self._sale(transaction_id), amount, self.settings.currency, cash=cash, card=card)
-        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+        return expect(await self._operate(request, service_id, keep), PaymentAnswer)
 
     async def refund(
         self, service_id: str, transaction_id: str, amount: int, keep: Keep | None = None
     ) -> PaymentAnswer:
-        """Give ``amount`` hundredths to whoever shows a card."""
+        """Give ``amount`` hundredths back on the card that is shown."""
         request = Payment(self._sale(transaction_id), amount, self.settings.currency, refund=True)
-        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+        return expect(await self._operate(request, service_id, keep), PaymentAnswer)
 
     async def reverse(
         self,
@@ -171,46 +169,46 @@ class NexoTerminal:
     ) -> PaymentAnswer:
         """Give the money of the terminal's transaction ``original`` back: all of it, or ``amount`` hundredths."""
         request = Reversal(self._sale(transaction_id), original, amount)
-        return _expect(await self._operate(request, service_id, keep), PaymentAnswer)
+        return expect(await self._operate(request, service_id, keep), PaymentAnswer)
 
     async def read_card(self, service_id: str, transaction_id: str, loyalty: bool = False) -> CardAnswer:
         """Ask for a card and keep it for `pay`, until `release_card`."""
         request = ReadCard(self._sale(transaction_id), loyalty)
-        return _expect(await self._operate(request, service_id, None), CardAnswer)
+        return expect(await self._operate(request, service_id, None), CardAnswer)
 
     async def release_card(self) -> PlainAnswer:
-        """Let go of the card that was read."""
-        return _expect(await self._query(ReleaseCard()), PlainAnswer)
+        """Release the card that was read."""
+        return expect(await self._query(ReleaseCard()), PlainAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sums of the open batch."""
-        return _expect(await self._query(GetTotals()), TotalsAnswer)
+        return expect(await self._query(GetTotals()), TotalsAnswer)
 
     async def reconcile(self, service_id: str, keep: Keep | None = None) -> TotalsAnswer:
         """Close the batch with the bank."""
-        return _expect(await self._operate(Reconcile(), service_id, keep), TotalsAnswer)
+        return expect(await self._operate(Reconcile(), service_id, keep), TotalsAnswer)
 
     async def diagnose(self, host: bool = False) -> PlainAnswer:
         """Ask whether the terminal works, and with ``host`` whether it reaches its bank."""
-        return _expect(await self._query(Diagnose(host)), PlainAnswer)
+        return expect(await self._query(Diagnose(host)), PlainAnswer)
 
     async def abort(self, category: Category, service_id: str) -> None:
-        """Wish that an operation stops; its own answer says whether it did (terminals.md 3, rule 8)."""
+        """Ask an operation to stop; its own answer shows whether it did (docs/reference/terminals.md#rule-8)."""
         request = Abort(self._about(category, service_id))
         await self._exchange(request, new_service_id(), self.settings.query_wait, may_be_empty=True)
 
     async def status(self, category: Category, service_id: str) -> StatusAnswer:
-        """Ask once what became of an operation."""
-        return _expect(await self._query(Status(self._about(category, service_id))), StatusAnswer)
+        """Query the outcome of an operation once."""
+        return expect(await self._query(Status(self._about(category, service_id))), StatusAnswer)
 
     async def recover(self, category: Category, service_id: str, wait: float) -> PaymentAnswer | None:
-        """Find out what became of an operation whose answer was lost (terminals.md 3, rule 3).
+        """Find the lost answer of an operation (docs/reference/nexo.md#recovery).
 
-        Asks under a new ServiceID each time, every five seconds while it goes on or the terminal cannot be asked, at
-        most ``wait`` seconds long.
+        Queries under a new ServiceID each time while the operation goes on or the terminal does not answer, at most
+        for ``wait`` seconds.
 
-        :return: the answer that was lost; `None` when the terminal never began.
-        :raises WireError: nothing was found out; the outcome stays unknown.
+        :return: the lost answer; `None` when the terminal never began.
+        :raises WireError: the outcome stays unknown.
         """
         end = self._clock.seconds() + wait
         while True:
@@ -219,20 +217,20 @@ class NexoTerminal:
             except (NotReached, Silent, LineLost) as error:
                 if self._clock.seconds() + self.settings.ask_again >= end:
                     raise
-                self.log.info("the terminal cannot be asked yet: {error}", error=str(error))
+                self.log.info("the terminal does not answer queries yet: {error}", error=str(error))
             else:
                 if answer.response.condition == Condition.NOT_FOUND:
                     return None
                 if answer.repeated is not None:
                     repeats = answer.repeats
                     if answer.repeated.category is not category or (repeats and repeats.service_id != service_id):
-                        raise Garbled("the terminal tells of another operation")
+                        raise Garbled("the answer is about another operation")
                     return answer.repeated
                 if answer.response.condition not in (Condition.IN_PROGRESS, Condition.BUSY):
-                    raise Garbled(f"the terminal does not tell what became of it: {answer.response.condition!r}")
+                    raise Garbled(f"the terminal does not know the outcome: {answer.response.condition!r}")
                 if self._clock.seconds() + self.settings.ask_again >= end:
                     raise Silent(wait)
-            await deferLater(self._clock, self.settings.ask_again, lambda: None)
+            await deferLater(self._clock, self.settings.ask_again)
 
     # Messages.
 
@@ -243,19 +241,21 @@ class NexoTerminal:
     def _about(self, category: Category, service_id: str) -> Reference:
         return Reference(category, service_id, self.settings.sale_id)
 
-    async def _operate(self, request: Request, service_id: str, keep: Keep | None) -> Answer:
+    async def _operate(self, request: Request, service_id: str, keep: Keep | None) -> NexoAnswer:
         answer = await self._exchange(request, service_id, self.settings.answer_wait)
         if keep is not None:
             await maybeDeferred(keep, answer)
         return answer
 
-    async def _query(self, request: Request) -> Answer:
+    async def _query(self, request: Request) -> NexoAnswer:
         return await self._exchange(request, new_service_id(), self.settings.query_wait)
 
-    async def _exchange(self, request: Request, service_id: str, wait: float, may_be_empty: bool = False) -> Answer:
-        """Send one message and read what comes back.
+    async def _exchange(
+        self, request: Request, service_id: str, wait: float, may_be_empty: bool = False
+    ) -> NexoAnswer:
+        """Send one message and read the answer.
 
-        :param may_be_empty: the terminal may have nothing to say beyond having taken it.
+        :param may_be_empty: an empty body means that the terminal took the message.
         """
         header = Header(request.category, service_id, self.settings.sale_id, self.settings.poi_id)
         message = encode_request(header, request)
@@ -270,7 +270,7 @@ class NexoTerminal:
     async def _post(self, message: bytes, wait: float) -> bytes:
         """The body of the answer."""
         due = self._request(message)
-        due.addTimeout(wait, self._clock, lambda _, seconds: Failure(Silent(seconds)))
+        due.addTimeout(wait, self._clock, silent)
         try:
             status, body = await due
         except WireError:
@@ -279,14 +279,14 @@ class NexoTerminal:
             raise NotReached(str(error)) from error
         except (ResponseNeverReceived, RequestGenerationFailed, RequestTransmissionFailed, ResponseFailed) as error:
             reasons = [reason.value for reason in error.reasons]
-            told = "; ".join(str(reason) or type(reason).__name__ for reason in reasons)
+            words = "; ".join(str(reason) or type(reason).__name__ for reason in reasons)
             if _distrusted(reasons):
-                raise NotReached(f"its certificate is not accepted: {told}") from error
+                raise NotReached(f"its certificate is not accepted: {words}") from error
             for reason in reasons:
                 if isinstance(reason, ParseError):
-                    # Rule 17: what answers there is told by its first bytes.
-                    raise Garbled("no HTTP is spoken there", reason.data or b"") from error
-            raise LineLost(told) from error
+                    # The first bytes show what answers there (docs/reference/terminals.md#rule-17).
+                    raise Garbled("the peer does not speak HTTP", reason.data or b"") from error
+            raise LineLost(words) from error
         except ConnectionClosed as error:
             raise LineLost(str(error)) from error
         if status != 200:
@@ -299,7 +299,7 @@ class NexoTerminal:
                 self.settings.url,
                 data=message,
                 headers=Headers({"Content-Type": ["application/json"]}),
-                # Nobody but this terminal shall have the message, and it only once.
+                # Only this terminal may have the message, and only once.
                 allow_redirects=False,
                 unbuffered=True,
                 reactor=cast(Any, self._clock),
@@ -319,18 +319,12 @@ class NexoTerminal:
 
 
 def _distrusted(reasons: list[BaseException]) -> bool:
-    """Whether TLS ended before the request was sent, because we do not trust the far end."""
+    """Whether TLS ended before the request was sent, because the terminal's certificate is not trusted."""
     return bool(reasons) and all(
         isinstance(reason, VerificationError)
         or (isinstance(reason, SSL.Error) and "certificate verify failed" in str(reason))
         for reason in reasons
     )
-
-
-def _expect(answer: Answer, kind: type[_A]) -> _A:
-    if not isinstance(answer, kind):
-        raise Garbled("the answer does not belong to the question")
-    return answer
 
 
 # -- TLS ------------------------------------------------------------------------------------------------------------
@@ -340,7 +334,7 @@ def _expect(answer: Answer, kind: type[_A]) -> _A:
 class TerminalTrust:
     """Trusts terminals whose certificate leads to one of ``roots`` (PEM) and carries ``name``.
 
-    Terminals are called by their address but certified under a name of their maker's, so the name is given.
+    A terminal is reached by its address, but its certificate has a name of its manufacturer.
     """
 
     def __init__(self, roots: list[bytes], name: str) -> None:
@@ -357,7 +351,7 @@ TLS_RECORDS = (0x14, 0x15, 0x16, 0x17)
 
 
 class _FirstBytes(ProtocolWrapper):
-    """A line on which TLS is expected; whoever says something else first is not let through."""
+    """A line on which TLS is expected; a peer that sends anything else is cut off."""
 
     def dataReceived(self, data: bytes) -> None:
         """Pass records on; the first bytes decide."""
@@ -384,7 +378,7 @@ class _TlsOnly(WrappingFactory):
 
 @implementer(IStreamClientEndpoint)
 class _Listening:
-    """Opens lines, and keeps what the last one said that was no TLS."""
+    """Opens lines, and keeps the first bytes of the last one that were not TLS."""
 
     def __init__(self, endpoint: IStreamClientEndpoint) -> None:
         self._endpoint = endpoint
@@ -398,7 +392,7 @@ class _Listening:
 
     @property
     def foreign(self) -> bytes:
-        """The first bytes of whoever speaks no TLS there; empty when TLS was spoken, or nothing said."""
+        """The first bytes of a peer that does not speak TLS; empty for TLS and for silence."""
         return b"" if self._factory is None else self._factory.foreign
 
 
@@ -427,14 +421,14 @@ class LocalAgent:
     def request(
         self, method: bytes, uri: bytes, headers: Headers | None = None, bodyProducer: IBodyProducer | None = None
     ) -> Deferred[IResponse]:
-        """Send one request; fails with `Garbled` when no TLS is spoken there: nothing was sent then."""
+        """Send one request; fails with `Garbled` when the peer does not speak TLS: nothing was sent then."""
         self._lines.clear()
         due: Deferred[IResponse] = self._agent.request(method, uri, headers, bodyProducer)
         lines, self._lines = self._lines, []
 
         def explain(failure: Failure) -> Failure:
             foreign = b"".join(line.foreign for line in lines)
-            return Failure(Garbled("no TLS is spoken there", foreign)) if foreign else failure
+            return Failure(Garbled("the peer does not speak TLS", foreign)) if foreign else failure
 
         return due.addErrback(explain)
 
@@ -442,7 +436,7 @@ class LocalAgent:
 def local_agent(reactor: Any, roots: list[bytes], name: str, connect_wait: float = 5.0) -> IAgent:
     """Sends requests to a terminal in the shop's own network, a new connection for each.
 
-    :param roots: certificates (PEM) that the terminal's own must lead to.
+    :param roots: certificates (PEM) that the terminal's certificate must lead to.
     :param name: the name in the terminal's certificate; empty for the host of the address.
     """
     return LocalAgent(reactor, TerminalTrust(roots, name), connect_wait)

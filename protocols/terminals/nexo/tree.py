@@ -1,6 +1,6 @@
-"""JSON documents read with patience: a member of an unexpected kind counts as absent.
+"""JSON documents read tolerantly: a member of an unexpected kind counts as absent.
 
-A terminal's answer may be the only proof that money moved, so an oddity in one member must not cost the others.
+A terminal's answer may be the only proof that money moved, so a fault in one member must not lose the others.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MOST_MINOR = 10**15
 def read(document: bytes) -> Tree:
     """The object in ``document``; numbers with a fraction come as text, so that none is rounded.
 
-    :raises Garbled: when it is no JSON object. The error shows none of it: card data could be among it.
+    :raises Garbled: when it is not a JSON object. The error contains none of it: it could contain card data.
     """
     try:
         tree = _decode(document)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise Garbled(f"{len(document)} bytes that are no JSON") from None
+        raise Garbled(f"{len(document)} bytes that are not JSON") from None
     if not isinstance(tree, dict) or not tree:
-        raise Garbled("no JSON object")
+        raise Garbled("not a JSON object")
     return tree
 
 
@@ -84,7 +84,7 @@ def money(minor: int) -> Decimal:
 
 
 def minor(tree: Tree, name: str) -> int | None:
-    """An amount in hundredths; `None` when there is none, or none that can be told exactly."""
+    """An amount in hundredths; `None` when there is none, or it is not exact."""
     try:
         amount = Decimal(text(tree, name) or "x").scaleb(2)
     except ArithmeticError:

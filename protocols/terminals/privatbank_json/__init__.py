@@ -1,1 +1,1 @@
-"""PrivatBank's cash register protocol: JSON messages that end with a zero byte (terminals.md 4)."""
+"""PrivatBank's terminal protocol: JSON messages that end with a zero byte (docs/reference/privatbank-json.md)."""

@@ -1,4 +1,4 @@
-"""Sums on the wire: text with two decimals, behind a point or a comma (terminals.md 4.3)."""
+"""Sums on the wire: text with two decimals, behind a point or a comma (docs/reference/privatbank-json.md#amounts)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AMOUNT = re.compile(r"(?P<whole>[0-9]{1,12})(?:[.,](?P<part>[0-9]{1,2}))?")
 
 
 def amount_text(kopecks: int) -> str:
-    """An amount as the terminal wants it: point and two decimals (terminals.md 4.3)."""
+    """An amount as the terminal reads it: point and two decimals."""
     return f"{kopecks // 100}.{kopecks % 100:02d}"
 
 
@@ -22,7 +22,7 @@ def kopecks_of(text: str) -> int:
     """
     found = _AMOUNT.fullmatch(text)
     if found is None:
-        raise ValueError(f"no amount: {text!r}")
+        raise ValueError(f"not an amount: {text!r}")
     return int(found["whole"]) * 100 + int((found["part"] or "0").ljust(2, "0"))
 
 
@@ -42,12 +42,12 @@ def _none_if_blank(text: str) -> int | None:
 
 
 Kopecks = Annotated[int, Wire(amount_text, kopecks_of)]
-"""An amount; a message that asks for one has to have it."""
+"""An amount that must be there."""
 
-TOLD = Wire(amount_text, _or_none)
+LOOSE_KOPECKS = Wire(amount_text, _or_none)
 
-ToldKopecks = Annotated[int | None, Wire(_or_blank, _or_none)]
-"""An amount in an answer: blank, or not to be read, is `None`, for the rest of the answer still counts."""
+OptionalKopecks = Annotated[int | None, Wire(_or_blank, _or_none)]
+"""An amount in an answer: `None` when it is blank or unreadable, because the rest of the answer still counts."""
 
 KopecksOrBlank = Annotated[int | None, Wire(_or_blank, _none_if_blank)]
-"""An amount that has to be there, be it blank."""
+"""An amount that must be there, but may be blank."""

@@ -1,13 +1,13 @@
-"""The register's end of one connection to a PrivatBank terminal (terminals.md 4.2, 4.7 to 4.9).
+"""The register's end of one connection to a PrivatBank terminal (docs/reference/privatbank-json.md).
 
 One primary method is due at a time, and beside it one service message. Since answers carry no number, three rules
-keep an answer from being taken for another's:
+keep an answer from being matched to the wrong request:
 
 - **A ping between two operations.** After an operation that moves money, answered or not, and on a new line, the next
-  one waits until a query was answered: whatever the terminal still had to say of another one came before that.
-- **"Busy" and "unknown method" come at once.** When the terminal has shown progress since the request, neither is
-  believed: the operation is running, and its own answer decides.
-- **Nothing else is taken.** What answers no question goes to the callback for late replies.
+  one waits until a query was answered: late answers to other operations come before that.
+- **"Busy" and "unknown method" come at once.** When the terminal has shown progress since the request, both are
+  ignored: the operation is running, and its own answer decides.
+- **Nothing else is matched.** A reply without a request goes to the callback for late replies.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.hiding import shown
+from protocols.terminals.lines import drop, ignore, notify, silent, stop
 from protocols.terminals.privatbank_json.amounts import amount_text
 from protocols.terminals.privatbank_json.messages import (
     END,
@@ -38,15 +39,15 @@ from protocols.terminals.privatbank_json.messages import (
 from protocols.terminals.privatbank_json.requests import PingDevice, Primary, Purchase
 
 CORRECTION_POSSIBLE = 11
-"""The progress code at which the card is known and the sum may change (terminals.md 4.7)."""
+"""The progress code at which the card is known and the sum may change."""
 
 _MOVED = frozenset(range(1, 12))
-"""Progress codes that tell of a running operation."""
+"""Progress codes of a running operation."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Deadlines and pauses in seconds (terminals.md 3 rule 10, 4.1, 4.9)."""
+    """Deadlines and pauses in seconds (docs/reference/privatbank-json.md#timings)."""
 
     handshake: float = 3.0
     """For the answer to a ping."""
@@ -57,7 +58,7 @@ class Pace:
     operation: float = 300.0
     """For the answer to a method that moves money, or that waits for a person."""
     poll: float = 1.0
-    """Between two questions for the progress code, 0.5 to 1."""
+    """Between two queries of the progress code, 0.5 to 1."""
     gap: float = 0.1
     """At least this long between two messages of ours."""
 
@@ -65,12 +66,12 @@ class Pace:
 PACE = Pace()
 
 LateReply = Callable[[Reply], object]
-Progress = Callable[[int], object]
+ProgressListener = Callable[[int], object]
 
 
 @dataclass(eq=False)
 class _Due:
-    """A question whose answer is due."""
+    """A request whose answer is due."""
 
     name: str
     """The method, or the type of a service message."""
@@ -84,32 +85,28 @@ class _Due:
 
 @dataclass(eq=False)
 class OpenPurchase:
-    """A purchase that stops at the card, so that the sum may change (terminals.md 4.8).
+    """A purchase that stops at the card, so that the sum may change (docs/reference/privatbank-json.md#corrections).
 
-    Whoever made it listens to `ended` to the end, whatever happens to the task that asked for the card: when nobody
-    corrects it in time, the terminal goes on with the first sum.
+    Its owner must wait for `ended`, whatever happens to the task that asked for the card: without a correction in
+    time the terminal goes on with the first sum.
     """
 
     card: Deferred[PresentedCard | None] = field(default_factory=Deferred)
-    """Fires with the card, or with `None` when the purchase ended without stopping; it never fails."""
+    """Fires with the card, or with `None` when the purchase did not stop; it never fails."""
     ended: Deferred[Reply] = field(default_factory=Deferred)
     """The purchase's own answer, or a `WireError`."""
 
 
-def unheard(_: Reply) -> None:
-    """A late reply that nobody listens to is in the log."""
-
-
 class PrivatbankLine(Protocol):
-    """One connection to a terminal: asks, waits, and tells answers from what comes late.
+    """One connection to a terminal: sends, waits, and separates answers from late replies.
 
     :param clock: for deadlines and pauses.
-    :param late: called with each reply that answers no question, so that a finished operation may be completed.
+    :param late: called with each reply without a request, so that an earlier operation may be completed.
     """
 
     log = Logger()
 
-    def __init__(self, clock: IReactorTime, pace: Pace = PACE, late: LateReply = unheard) -> None:
+    def __init__(self, clock: IReactorTime, pace: Pace = PACE, late: LateReply = ignore) -> None:
         self.pace = pace
         self._clock, self._late = clock, late
         self._deframer = Deframer()
@@ -121,12 +118,12 @@ class PrivatbankLine(Protocol):
         self._open = False
         self._greeting = False
         self._noise = b""
-        # What the terminal still had to say to whoever came before may come on this line too.
+        # Late answers to the client before may come on this line too.
         self._stirred = True
         self._doubtful: set[str] = set()
         self._lost: Deferred[None] = Deferred()
 
-    # What may be asked.
+    # Requests.
 
     @property
     def usable(self) -> bool:
@@ -141,9 +138,9 @@ class PrivatbankLine(Protocol):
     def handshake(self) -> Deferred[Reply]:
         """Ping as the first message of a connection, with the zero byte that flushes half a message.
 
-        The answer may be that the terminal is busy. Bytes of another protocol are told as such.
+        The answer may be that the terminal is busy.
 
-        :raises WireError: `Silent`, `LineLost` or, with the first bytes, `Garbled`.
+        :raises WireError: `Silent`, `LineLost` or, with the first bytes of another protocol, `Garbled`.
         """
         self._greeting = True
         answer = self._ask(PingDevice(), self.pace.handshake, leading=END)
@@ -158,14 +155,14 @@ class PrivatbankLine(Protocol):
         return answer.addBoth(greeted)
 
     def ask(
-        self, request: Primary, patience: float | None = None, progress: Progress | None = None
+        self, request: Primary, patience: float | None = None, progress: ProgressListener | None = None
     ) -> Deferred[Reply]:
         """Run a primary method; the answer may be that the terminal is busy or does not have the method.
 
-        :param patience: seconds for the whole of it; `None` takes what `Pace` says.
-        :param progress: called with the terminal's progress code at each poll (terminals.md 4.7).
-        :raises NotReached: when the request did not leave: nothing happened.
-        :raises WireError: otherwise; what became of the operation is then unknown.
+        :param patience: seconds for the whole operation; `None` for those of `Pace`.
+        :param progress: called with the terminal's progress code at each poll.
+        :raises NotReached: when the request was not sent: nothing happened.
+        :raises WireError: otherwise; the outcome is then unknown.
         """
         wait = patience or (self.pace.operation if request.moves_money else self.pace.request)
 
@@ -177,9 +174,9 @@ class PrivatbankLine(Protocol):
         return self._ask(request, wait, progress=progress)
 
     def read_card(
-        self, purchase: Purchase, patience: float | None = None, progress: Progress | None = None
+        self, purchase: Purchase, patience: float | None = None, progress: ProgressListener | None = None
     ) -> OpenPurchase:
-        """Begin a purchase and tell of its card as soon as the sum may be corrected."""
+        """Begin a purchase and return its card as soon as the sum may be corrected."""
         opened = OpenPurchase()
         asked = False
 
@@ -190,24 +187,24 @@ class PrivatbankLine(Protocol):
             if code == CORRECTION_POSSIBLE and not asked:
                 asked = True
                 self.service("getDiscountName").addCallbacks(
-                    lambda reply: tell(PresentedCard.read(reply.params)), lambda _: tell(PresentedCard())
+                    lambda reply: show(PresentedCard.read(reply.params)), lambda _: show(PresentedCard())
                 )
 
-        def tell(card: PresentedCard | None) -> None:
+        def show(card: PresentedCard | None) -> None:
             if not opened.card.called:
                 opened.card.callback(card)
 
         def ended(answer: Reply | Failure) -> Reply | Failure:
-            tell(None)
+            show(None)
             return answer
 
         self.ask(purchase, patience, moved).addBoth(ended).chainDeferred(opened.ended)
         return opened
 
     def correct(self, kopecks: int, discount: int | None = None) -> Deferred[Reply]:
-        """Change the sum of a purchase that stopped at the card; ``error`` in the answer says that it was too late.
+        """Change the sum of a purchase that stopped at the card; ``error`` in the answer means that it was too late.
 
-        Whatever is answered, the sum of the purchase's own reply is the true one.
+        In any case the sum in the purchase's own reply is the true one.
         """
         return self.service(
             "correctTransaction",
@@ -216,13 +213,15 @@ class PrivatbankLine(Protocol):
         )
 
     def interrupt(self) -> Deferred[Reply]:
-        """Wish that the running operation stops; its own answer tells whether it did (terminals.md 3, rule 8)."""
+        """Ask the running operation to stop; its own answer shows whether it did
+        (docs/reference/terminals.md#rule-8).
+        """
         return self.service("interrupt")
 
     def service(self, name: str, **params: str) -> Deferred[Reply]:
         """Send a service message, also while a primary method runs; they go out one after the other.
 
-        :raises WireError: `Silent`, `LineLost`, `Garbled`, or `NotReached` when it did not leave.
+        :raises WireError: `Silent`, `LineLost`, `Garbled`, or `NotReached` when it was not sent.
         """
         if not self._open:
             return fail(NotReached("the line is closed"))
@@ -246,7 +245,7 @@ class PrivatbankLine(Protocol):
     # Sending.
 
     def _ask(
-        self, request: Primary, patience: float, leading: bytes = b"", progress: Progress | None = None
+        self, request: Primary, patience: float, leading: bytes = b"", progress: ProgressListener | None = None
     ) -> Deferred[Reply]:
         if not self._open:
             return fail(NotReached("the line is closed"))
@@ -258,12 +257,12 @@ class PrivatbankLine(Protocol):
         if progress is not None:
             self._poll = self._clock.callLater(self.pace.poll, self._ask_progress, due, progress)
         self._send(due, leading)
-        return answer.addTimeout(patience, self._clock, _silent)
+        return answer.addTimeout(patience, self._clock, silent)
 
     def _begin_service(self) -> None:
         due = self._services[0]
         self._send(due)
-        due.answer.addTimeout(self.pace.service, self._clock, _silent)
+        due.answer.addTimeout(self.pace.service, self._clock, silent)
 
     def _send(self, due: _Due, leading: bytes = b"") -> None:
         self._outgoing.append((due, leading + frame(due.request.encode())))
@@ -285,35 +284,32 @@ class PrivatbankLine(Protocol):
         self._outgoing = deque(each for each in self._outgoing if each[0] is not due)
 
     def _give_up(self, due: _Due) -> None:
-        """Whoever waited for the primary method does so no more; its answer is late from now on."""
+        """Stop waiting for the primary method; its answer is late from now on."""
         self._unsend(due)
         self._settle()
         if due.name == PingDevice().method and due.sent:
-            # Two pings that wait could not be told apart, and a terminal that does not answer one is not there.
+            # Two open pings could not be distinguished, and a terminal that does not answer one is gone.
             self._abort()
 
     def _give_up_service(self, due: _Due) -> None:
         self._unsend(due)
         if due.sent and due.name == "correctTransaction":
-            # The next correction must not get this one's answer; for all other messages either answer will do.
+            # The next correction must not get this one's answer; for other messages either answer is right.
             self._doubtful.add(due.name)
         self._drop_service(due)
 
-    def _ask_progress(self, due: _Due, progress: Progress) -> None:
+    def _ask_progress(self, due: _Due, progress: ProgressListener) -> None:
         self._poll = None
 
         def answered(reply: Reply) -> bool:
             code = reply.params.get("LastStatMsgCode", "")
             if self._primary is due and code.isdecimal() and len(code) < 4:
                 due.moved = due.moved or int(code) in _MOVED
-                try:
-                    progress(int(code))
-                except Exception:
-                    self.log.failure("showing progress failed")
+                notify(progress, int(code))
             return not reply.unknown_method
 
         def again(more: bool | Failure) -> None:
-            # A poll without an answer says nothing of the operation, which has its own deadline.
+            # A failed poll says nothing about the operation, which has its own deadline.
             if self._primary is due and more is not False:
                 self._poll = self._clock.callLater(self.pace.poll, self._ask_progress, due, progress)
 
@@ -325,7 +321,7 @@ class PrivatbankLine(Protocol):
     # Receiving.
 
     def connectionMade(self) -> None:
-        """Keep the line awake: a terminal says no goodbye (terminals.md 4.1)."""
+        """Enable keepalive: a terminal does not close its lines (docs/reference/privatbank-json.md#line)."""
         self._open = True
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(True)
@@ -346,7 +342,7 @@ class PrivatbankLine(Protocol):
             return
         begun = self._deframer.pending.lstrip()
         if begun and not begun.startswith(b"{") and not self._greeting:
-            self._disturbed(Garbled("no message of this protocol", begun))
+            self._disturbed(Garbled("not a message of this protocol", begun))
 
     def _read(self, payload: bytes) -> None:
         try:
@@ -354,18 +350,15 @@ class PrivatbankLine(Protocol):
         except Garbled:
             if not self._greeting:
                 raise
-            # Before the first answer it may be the tail of a message for somebody else.
+            # Before the first answer it may be the rest of a message to another client.
             self._noise = self._noise or payload[:32]
             self.log.info("before the handshake: {data}", data=shown(payload))
             return
         self.log.debug("from the terminal: {reply!r}", reply=reply)
         due = self._asked(reply)
         if due is None:
-            self.log.info("nobody waits for {reply!r}", reply=reply)
-            try:
-                self._late(reply)
-            except Exception:
-                self.log.failure("taking a late reply failed")
+            self.log.info("a late reply: {reply!r}", reply=reply)
+            notify(self._late, reply)
             return
         if due is self._primary:
             self._settle()
@@ -376,7 +369,7 @@ class PrivatbankLine(Protocol):
         due.answer.callback(reply)
 
     def _asked(self, reply: Reply) -> _Due | None:
-        """The question that ``reply`` answers."""
+        """The request that ``reply`` answers."""
         primary = self._primary if self._primary is not None and self._primary.sent else None
         service = self._services[0] if self._services and self._services[0].sent else None
         if reply.method != SERVICE:
@@ -395,12 +388,9 @@ class PrivatbankLine(Protocol):
         return service if reply.busy else None
 
     def _settle(self) -> None:
-        """No primary method is due any more, and no poll for it."""
+        """Forget the primary method and its poll."""
         self._primary = None
-        if self._poll is not None:
-            if self._poll.active():
-                self._poll.cancel()
-            self._poll = None
+        stop(self._poll)
 
     def _drop_service(self, due: _Due) -> None:
         was_first = self._services[0] is due
@@ -411,19 +401,18 @@ class PrivatbankLine(Protocol):
     # The end of the line.
 
     def _disturbed(self, garbled: Garbled) -> None:
-        self.log.warn("the line is given up: {reason}", reason=garbled)
+        self.log.warn("the line is closed: {reason}", reason=garbled)
         self._end(garbled)
         self._abort()
 
     def _abort(self) -> None:
         self._open = False
         assert self.transport is not None
-        abort = getattr(self.transport, "abortConnection", self.transport.loseConnection)
-        abort()
-        self._end(LineLost("the line was given up"))
+        drop(self.transport)
+        self._end(LineLost("the line was closed"))
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Fail what is due; the operation may have gone through all the same."""
+        """Fail what is due; the operation may still have gone through."""
         self._open = False
         self._end(LineLost(reason.getErrorMessage()))
         lost, self._lost = self._lost, Deferred()
@@ -431,10 +420,8 @@ class PrivatbankLine(Protocol):
 
     def _end(self, error: WireError) -> None:
         self._open = False
-        if self._gap is not None:
-            if self._gap.active():
-                self._gap.cancel()
-            self._gap = None
+        stop(self._gap)
+        self._gap = None
         primary, services = self._primary, list(self._services)
         self._settle()
         self._services.clear()
@@ -444,14 +431,10 @@ class PrivatbankLine(Protocol):
 
 
 def _keep_alive(handle: socket.socket | None) -> None:
-    """Ask an idle terminal each second after 10 s of silence whether it is there, where the system allows it."""
+    """Send keepalives each second after 10 s of silence, where the system allows it."""
     for option, seconds in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 1)):
         if handle is not None and hasattr(socket, option):
             handle.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
-
-
-def _silent(_: Reply | Failure, seconds: float) -> Failure:
-    return Failure(Silent(seconds))
 
 
 def _not_sent(failure: Failure) -> Failure:

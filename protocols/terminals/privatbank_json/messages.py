@@ -1,4 +1,4 @@
-"""What register and terminal say to each other, in bytes and as values (terminals.md 4.1 to 4.7).
+"""The messages between register and terminal, in bytes and as values (docs/reference/privatbank-json.md).
 
 A message is compact JSON in UTF-8 and one zero byte; there is no length, no checksum and no number::
 
@@ -8,8 +8,8 @@ A message is compact JSON in UTF-8 and one zero byte; there is no length, no che
     {"method":"PingDevice","step":0,"params":{"code":"00","responseCode":"0000"},"error":false,...}
     00                                        its answer, `Reply`
 
-An answer is matched to its request by ``method`` alone. What the terminal tells besides, and what may be asked while
-a primary method runs, travels under the one method ``ServiceMessage`` with its name in ``params.msgType``.
+An answer is matched to its request by ``method`` alone. Everything else, and what may be sent while a primary
+method runs, is a ``ServiceMessage`` with its name in ``params.msgType``.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Annotated
 
 from protocols.errors import Garbled
 from protocols.terminals.loose_json import flag_of, masked, read_object, text_of, texts_of, write_object
-from protocols.terminals.privatbank_json.amounts import TOLD, ToldKopecks
+from protocols.terminals.privatbank_json.amounts import LOOSE_KOPECKS, OptionalKopecks
 from protocols.terminals.typed_members import Members, Wire
 
 END = b"\x00"
 
 LONGEST = 65_536
-"""Bytes of one message; receipts are the largest part of it (terminals.md 4.1)."""
+"""Bytes of one message; receipts are the largest part of it (docs/reference/privatbank-json.md#line)."""
 
 SERVICE = "ServiceMessage"
 
 APPROVED, PARTLY_APPROVED = "0000", "0010"
-"""Codes of success; with the second one the amount may be less than asked, or no cash was given."""
+"""Codes of success; after the second one the amount may be less than requested, or no cash was given."""
 
 _SHOWN = 32
 
@@ -43,7 +43,7 @@ def frame(payload: bytes) -> bytes:
 
 
 class Deframer:
-    """Puts messages together from a stream that may be cut anywhere; empty pieces are no messages."""
+    """Puts messages together from a stream that may be cut anywhere; empty pieces are skipped."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self._longest = longest
@@ -51,13 +51,13 @@ class Deframer:
 
     @property
     def pending(self) -> bytes:
-        """The beginning of what has not come to its end."""
+        """The beginning of an incomplete message."""
         return bytes(self._rest[:_SHOWN])
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The messages that ``data`` completes, in order.
 
-        :raises Garbled: when a message grows over the limit; what came of it is forgotten.
+        :raises Garbled: when a message exceeds the limit; it is dropped.
         """
         *ended, rest = data.split(END)
         for piece in ended:
@@ -87,7 +87,7 @@ class PromptLine:
 
 @dataclass(frozen=True)
 class Request:
-    """A message of the register as it stands on the wire; `params` is `None` where the method has none."""
+    """A message of the register as on the wire; `params` is `None` where the method has none."""
 
     method: str
     params: Mapping[str, str] | None = None
@@ -106,7 +106,7 @@ class Request:
     def decode(cls, payload: bytes) -> Request:
         """Read a message of the register.
 
-        :raises Garbled: when it is no message.
+        :raises Garbled: when it is not a message.
         """
         message = read_object(payload)
         params = message.get("params")
@@ -128,10 +128,10 @@ def _prompt(message: Mapping[str, object]) -> tuple[PromptLine, ...]:
     lines = prompt.get("line") if isinstance(prompt, dict) else None
     if not isinstance(lines, list):
         return ()
-    told = [line for line in lines if isinstance(line, dict)]
     return tuple(
         PromptLine(str(line.get("text", "")), text_of(line.get("font")) or "N", text_of(line.get("align")) or "C")
-        for line in told
+        for line in lines
+        if isinstance(line, dict)
     )
 
 
@@ -143,10 +143,10 @@ class Reply:
     params: Mapping[str, str] = field(default_factory=dict)
     error: bool = False
     text: str = ""
-    """The words of the terminal, in its own language."""
+    """The text of the terminal, in its own language."""
 
     def encode(self) -> bytes:
-        """The JSON of this message, spelt as the document has it."""
+        """The JSON of this message, with the documented spelling."""
         return write_object(
             {
                 "method": self.method,
@@ -159,9 +159,9 @@ class Reply:
 
     @classmethod
     def decode(cls, payload: bytes) -> Reply:
-        """Read a message of the terminal with all the quirks of known firmware (terminals.md 4.2).
+        """Read a message of the terminal with all the quirks of known firmware.
 
-        :raises Garbled: when it is no message.
+        :raises Garbled: when it is not a message.
         """
         message = read_object(payload)
         # Four spellings of errorDescription are in use.
@@ -180,7 +180,7 @@ class Reply:
 
     @property
     def busy(self) -> bool:
-        """Whether the terminal is at another operation and did not take this one."""
+        """Whether another operation runs, so that this one was not taken."""
         return self.message_type == "deviceBusy"
 
     @property
@@ -190,25 +190,25 @@ class Reply:
 
     @property
     def code(self) -> str:
-        """Four digits, below 1000 of the bank, from 1000 of the terminal; empty without one (terminals.md 4.6)."""
+        """Four digits, below 1000 of the bank, from 1000 of the terminal; may be empty."""
         code = self.params.get("responseCode", "")
         return code.zfill(4) if code.isdigit() else code
 
     @property
     def approved(self) -> bool:
-        """Whether the operation succeeded: the code decides, ``error`` was seen beside 0000 (terminals.md 4.10)."""
+        """Whether the operation succeeded: the code decides, because ``error`` was seen with 0000."""
         return self.code in (APPROVED, PARTLY_APPROVED)
 
     @property
     def transaction(self) -> Transaction:
-        """The operation that this answer tells of."""
+        """The operation in this answer."""
         return Transaction.read(self.params)
 
     @property
     def numbered(self) -> dict[int, str]:
         """Merchants or masks by their numbers, which may have gaps."""
-        # No terminal has merchants by the thousand: a long row of digits is not a number of one.
-        return {int(name): told for name, told in self.params.items() if name.isdecimal() and len(name) < 5}
+        # No terminal has thousands of merchants: a long row of digits is not a merchant's number.
+        return {int(name): value for name, value in self.params.items() if name.isdecimal() and len(name) < 5}
 
     def __repr__(self) -> str:
         return f"{self.method}({masked(self.params)}, error={self.error}, text={self.text!r})"
@@ -216,23 +216,23 @@ class Reply:
 
 @dataclass(frozen=True)
 class Transaction(Members):
-    """An operation as the terminal tells of it (terminals.md 4.5); after a refusal most of it is blank.
+    """An operation in an answer (docs/reference/privatbank-json.md#reply); after a refusal most of it is blank.
 
     Amounts in kopecks; ``date`` is DD.MM.YYYY and ``time`` HH:MM:SS of the terminal's clock. ``txn_type``: 1
     purchase, 2 refund, 3 cancel, 4 instalments; ``trn_status``: 1 approved, 2 declined, 3 reversed, 4 cancelled.
     """
 
-    amount: ToldKopecks = None
+    amount: OptionalKopecks = None
     approval_code: str = ""
     capture_reference: str = ""
     card_expiry_date: str = ""
     card_holder_name: str = ""
     date: str = ""
-    discount: ToldKopecks = None
+    discount: OptionalKopecks = None
     agreement_number: Annotated[str, Wire(str, str, "hstFld63Sf89")] = ""
     """Names an instalment plan, for its refund."""
     invoice_number: str = ""
-    """What a later `Withdrawal` asks for."""
+    """Names it in a later `Withdrawal`."""
     issuer_name: str = ""
     merchant: str = ""
     pan: str = ""
@@ -255,8 +255,8 @@ class Transaction(Members):
     bank_acquirer: str = ""
     payment_system: str = ""
     sub_merchant: str = ""
-    amount_cash: Annotated[int, TOLD] | None = None
-    """With `Cashback`: what of the amount was given in cash."""
+    amount_cash: Annotated[int, LOOSE_KOPECKS] | None = None
+    """With `Cashback`: the part of the amount that was given in cash."""
     result: str | None = None
     result_cashback: bool | None = None
     """With `Cashback`: whether the cash part passed too."""
@@ -264,7 +264,7 @@ class Transaction(Members):
 
 @dataclass(frozen=True)
 class DiscountCard(Members):
-    """A card that `ReadCardDiscount` read; all of it is blank when nothing was read, even without an error."""
+    """A card that `ReadCardDiscount` read; all of it is blank when no card was read, even without an error."""
 
     hash: str = field(default="", repr=False)
     track1: str = field(default="", repr=False)
@@ -273,13 +273,13 @@ class DiscountCard(Members):
 
     @property
     def was_read(self) -> bool:
-        """Whether there was a card at all."""
+        """Whether there was a card."""
         return bool(self.hash or self.track1 or self.track2 or self.track3)
 
 
 @dataclass(frozen=True)
 class PresentedCard(Members):
-    """The card of a purchase that waits for a correction: its discount group and masked number (terminals.md 4.8)."""
+    """The card of a purchase that waits for a correction: its discount group and masked number."""
 
     discount_name: str = ""
     pan: str = ""

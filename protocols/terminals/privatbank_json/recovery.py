@@ -1,7 +1,7 @@
-"""Whether an operation whose answer was lost went through (terminals.md 3, rules 3 and 6).
+"""Whether an operation whose answer was lost went through (docs/reference/privatbank-json.md#recovery).
 
-The protocol has no number of ours to ask for; what there is, is the last receipt of the open batch. It proves
-something only beside the last receipt from before the request, which therefore has to be asked for and kept first.
+Operations have no number of ours that could be queried; there is only the last receipt of the open batch. It proves
+something only by comparison with the last receipt before the request, which must be queried and stored first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 from protocols.terminals.privatbank_json.messages import Reply, Transaction
 
 PURCHASE, REFUND, CANCEL, INSTALMENTS = "1", "2", "3", "4"
-"""What ``txnType`` says of a receipt."""
+"""Values of ``txnType``."""
 
 CLOCK_ERROR = timedelta(minutes=2)
 """By how much the terminal's clock may differ from ours."""
@@ -21,7 +21,7 @@ CLOCK_ERROR = timedelta(minutes=2)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The last receipt of the open batch before a request, as the terminal told it; blank when there was none."""
+    """The last receipt of the open batch before a request, as the terminal returned it; blank when there was none."""
 
     invoice_number: str = ""
     date: str = ""
@@ -29,11 +29,11 @@ class Snapshot:
     rrn: str = ""
 
     @classmethod
-    def of(cls, told: Reply) -> Snapshot:
-        """The snapshot that an answer to `GetReceiptInfo` gives."""
-        if told.error or told.busy or told.unknown_method:
+    def of(cls, reply: Reply) -> Snapshot:
+        """The snapshot in an answer to `GetReceiptInfo`."""
+        if reply.error or reply.busy or reply.unknown_method:
             return cls()
-        receipt = told.transaction
+        receipt = reply.transaction
         return cls(receipt.invoice_number, receipt.date, receipt.time, receipt.rrn)
 
 
@@ -41,8 +41,8 @@ class Snapshot:
 class Wanted:
     """What is known of the operation in doubt.
 
-    ``sums`` are kopecks, several when a correction was under way; ``begun`` and
-    ``ended`` are local times without a zone, as on the slip.
+    ``sums`` are kopecks, several when a correction was under way; ``begun`` and ``ended`` are local times without a
+    zone, as on the slip.
     """
 
     txn_type: str
@@ -52,25 +52,25 @@ class Wanted:
 
 
 class Finding(Enum):
-    """What a last receipt proves of an operation in doubt."""
+    """What the last receipt proves about an operation in doubt."""
 
     OURS = "ours"
     """It is the operation's own: its code tells how it ended."""
     NOTHING = "nothing"
-    """No receipt was made since the snapshot: no money moved."""
+    """There is no receipt since the snapshot: no money moved."""
     UNKNOWN = "unknown"
-    """It proves neither; a person has to look at the slip."""
+    """Neither; a person has to look at the slip."""
 
 
-def judge(wanted: Wanted, before: Snapshot, told: Reply) -> Finding:
-    """What the last receipt ``told`` by an idle terminal proves."""
-    now = Snapshot.of(told)
+def judge(wanted: Wanted, before: Snapshot, last: Reply) -> Finding:
+    """What the ``last`` receipt of an idle terminal proves."""
+    now = Snapshot.of(last)
     if not before.invoice_number or not now.invoice_number:
         # "No receipt" has several reasons (an empty batch, a wrong merchant), so it proves nothing by itself.
         return Finding.UNKNOWN
     if now == before:
         return Finding.NOTHING
-    receipt = told.transaction
+    receipt = last.transaction
     at = _time_of(receipt)
     if (
         now.invoice_number != before.invoice_number

@@ -1,13 +1,13 @@
 """The primary methods: each occupies the terminal until its answer, and its class has the method's name.
 
-Terminals.md 4.4. Amounts are kopecks, merchant ``"0"`` means the only one, or all of them in a report. A field that
-is `None` is left out of the message.
+See docs/reference/privatbank-json.md#methods. Amounts are kopecks; merchant ``"0"`` is the only one, or all of them
+in a report. A field that is `None` is left out of the message.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from protocols.terminals.privatbank_json.amounts import Kopecks, KopecksOrBlank
 from protocols.terminals.privatbank_json.messages import PromptLine, Request
@@ -39,15 +39,13 @@ _Number = Annotated[bool, ONE_OR_ZERO]
 class Primary(Members):
     """A method that occupies the terminal."""
 
-    @property
-    def method(self) -> str:
-        """The name on the wire."""
-        return type(self).__name__
+    moves_money: ClassVar[bool] = False
+    """Whether a lost answer leaves something in doubt."""
 
     @property
-    def moves_money(self) -> bool:
-        """Whether a lost answer leaves something in doubt."""
-        return False
+    def method(self) -> str:
+        """The name on the wire: that of the class, or of the service that it stands for."""
+        return str(getattr(self, "service", type(self).__name__))
 
     def request(self) -> Request:
         """This method as a message."""
@@ -56,12 +54,9 @@ class Primary(Members):
 
 @dataclass(frozen=True)
 class Financial(Primary):
-    """A method that moves money or closes the batch: never sent twice on its own (terminals.md 3, rule 4)."""
+    """A method that moves money or closes the batch: never repeated on its own."""
 
-    @property
-    def moves_money(self) -> bool:
-        """Always."""
-        return True
+    moves_money = True
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ class ReadCardDiscount(Primary):
 
 @dataclass(frozen=True)
 class ReadCardBank(Primary):
-    """Read a bank card; what is told of it depends on the firmware."""
+    """Read a bank card; its data depend on the firmware."""
 
 
 @dataclass(frozen=True)
@@ -153,11 +148,6 @@ class Instalments(Financial):
     service: str = field(default="ServicePbP", metadata={"apart": True})
     """One of `INSTALMENTS`."""
 
-    @property
-    def method(self) -> str:
-        """The service."""
-        return self.service
-
 
 @dataclass(frozen=True)
 class InstalmentsRefund(Financial):
@@ -167,11 +157,6 @@ class InstalmentsRefund(Financial):
     agreement_num: str
     service: str = field(default="ServiceRefPbP", metadata={"apart": True})
     """One of `INSTALMENT_REFUNDS`."""
-
-    @property
-    def method(self) -> str:
-        """The service."""
-        return self.service
 
 
 @dataclass(frozen=True)
@@ -234,9 +219,9 @@ class PrintBatchJournal(Primary):
 
 @dataclass(frozen=True)
 class GetReceiptInfo(Primary):
-    """Ask what became of an operation of the open batch, the last one when the number is blank or 0.
+    """Query an operation of the open batch, the last one when the number is blank or 0.
 
-    ``responseCode`` of the answer belongs to that operation, ``error`` to this question.
+    ``responseCode`` of the answer belongs to that operation, ``error`` to this query.
     """
 
     invoice_number: str = ""
@@ -244,7 +229,7 @@ class GetReceiptInfo(Primary):
 
 @dataclass(frozen=True)
 class Prompted(Primary):
-    """A method that shows lines on the terminal; they stand beside ``params``."""
+    """A method that shows lines on the terminal; they are beside ``params``."""
 
     prompt: tuple[PromptLine, ...] = field(default=(), metadata={"apart": True}, kw_only=True)
 
@@ -270,12 +255,8 @@ class GetPinBonusCard(Prompted):
     attempt: int | None = None
 
 
-@dataclass(frozen=True)
-class PinChangeBonusCard(Prompted):
+class PinChangeBonusCard(GetPinBonusCard):
     """Let the customer change the PIN of a bonus card."""
-
-    timeout: int = 60_000
-    attempt: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The protocol of Servus Systems Integration: framed JSON, one question for each connection (terminals.md 5)."""
+"""The protocol of Servus Systems Integration: framed JSON, one request a connection (docs/reference/ssi-json.md)."""

@@ -1,4 +1,4 @@
-"""The register's end of one connection to an SSI terminal (terminals.md 5.1)."""
+"""The register's end of one connection to an SSI terminal (docs/reference/ssi-json.md#frame)."""
 
 from __future__ import annotations
 
@@ -10,28 +10,25 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.errors import Garbled, LineLost, NotReached, WireError
+from protocols.terminals.lines import drop, ignore, notify, silent
 from protocols.terminals.ssi_json.messages import Deframer, Reply, Request, frame
 
 LateReply = Callable[[Reply], object]
 
 
-def unheard(_: Reply) -> None:
-    """A late reply that nobody listens to is in the log."""
-
-
 class SsiLine(Protocol):
     """One connection: one request at a time, and its reply.
 
-    After a reply that did not come the line is closed, so that it cannot answer the next request.
+    When a reply does not come the line is closed, so that a late one cannot answer the next request.
 
     :param clock: for the deadline.
-    :param late: called with each reply that answers nothing.
+    :param late: called with each reply without a request.
     """
 
     log = Logger()
 
-    def __init__(self, clock: IReactorTime, late: LateReply = unheard) -> None:
+    def __init__(self, clock: IReactorTime, late: LateReply = ignore) -> None:
         self._clock, self._late = clock, late
         self._deframer = Deframer()
         self._asked: Request | None = None
@@ -57,7 +54,7 @@ class SsiLine(Protocol):
         self.log.debug("to the terminal: {request!r}", request=request)
         due = self._due
         self.transport.write(frame(request.encode()))
-        return due.addTimeout(patience, self._clock, _silent)
+        return due.addTimeout(patience, self._clock, silent)
 
     def close(self) -> Deferred[None]:
         """Close the line; fires when it is closed."""
@@ -81,11 +78,11 @@ class SsiLine(Protocol):
             for payload in self._deframer.feed(data):
                 self._read(Reply.decode(payload))
         except Garbled as garbled:
-            self.log.warn("the line is given up: {reason}", reason=garbled)
+            self.log.warn("the line is closed: {reason}", reason=garbled)
             self._abort(garbled)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Fail what is due; the terminal may have taken the request all the same."""
+        """Fail what is due; the terminal may still have taken the request."""
         self._end(LineLost(reason.getErrorMessage()))
         lost, self._lost = self._lost, Deferred()
         lost.callback(None)
@@ -96,20 +93,17 @@ class SsiLine(Protocol):
             due, self._due = self._due, None
             due.callback(reply)
             return
-        self.log.info("nobody waits for {reply!r}", reply=reply)
-        try:
-            self._late(reply)
-        except Exception:
-            self.log.failure("taking a late reply failed")
+        self.log.info("a late reply: {reply!r}", reply=reply)
+        notify(self._late, reply)
 
     def _give_up(self) -> None:
         self._due = None
-        self._abort(LineLost("the line was given up"))
+        self._abort(LineLost("the line was closed"))
 
     def _abort(self, error: WireError) -> None:
         self._end(error)
         assert self.transport is not None
-        getattr(self.transport, "abortConnection", self.transport.loseConnection)()
+        drop(self.transport)
 
     def _end(self, error: WireError) -> None:
         self._open = False
@@ -119,9 +113,5 @@ class SsiLine(Protocol):
 
 
 def _answers(reply: Reply, asked: Request) -> bool:
-    """Whether a reply is that of the request; a terminal that could not read a request does not know its method."""
+    """Whether a reply is that of the request; the reply to an unreadable request names no method."""
     return reply.method.lower() == asked.method.lower() or (not reply.method and bool(reply.code))
-
-
-def _silent(_: Reply | Failure, seconds: float) -> Failure:
-    return Failure(Silent(seconds))

@@ -1,4 +1,4 @@
-"""What register and terminal say to each other, in bytes and as values (terminals.md 5.1 to 5.4).
+"""The messages between register and terminal, in bytes and as values (docs/reference/ssi-json.md).
 
 A frame, on TCP and on a serial line alike::
 
@@ -8,8 +8,8 @@ A frame, on TCP and on a serial line alike::
     7b .. 7d    the data: one JSON object in UTF-8
     64          XOR of the data
 
-A request that moves money is acknowledged at once by a reply without content; how it goes and how it ended is asked
-for by later requests. Values in ``params`` are text, sums are kopecks without leading zeros.
+A request that moves money is acknowledged at once by a reply without content; its status and result are queried by
+later requests. Values in ``params`` are text, sums are kopecks without leading zeros.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from protocols.terminals.typed_members import Members, Wire
 PREFIX = b"\x02\x66\x01"
 
 LONGEST = 65_535
-"""Bytes of data in one frame: what its length can say."""
+"""The most bytes of data that fit into a frame."""
 
 IDLE, WAITS_FOR_SECOND_STEP = "S00", "S08"
-"""Statuses at which an operation has come to an end, or to its first one (terminals.md 5.4)."""
+"""Statuses after an operation, or after its first step (docs/reference/ssi-json.md#statuses)."""
 
 BUSY, NOT_FOUND, IN_WORK = "E06", "E20", "E22"
-"""Errors that tell of other operations than the one that was asked for."""
+"""Errors about other operations than the requested one."""
 
 HRYVNIA = "980"
 
@@ -45,7 +45,7 @@ _HEAD = len(PREFIX) + 2
 
 
 class Misframed(Garbled):
-    """Bytes that are no frame; ``code`` is the error that a terminal has for it (terminals.md 5.1)."""
+    """Bytes that are not a frame; ``code`` is the error of a terminal for it (docs/reference/ssi-json.md#frame)."""
 
     def __init__(self, code: str, what: str, data: bytes) -> None:
         super().__init__(what, data)
@@ -75,15 +75,15 @@ class Deframer:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The messages that ``data`` completes, in order.
 
-        :raises Misframed: at the first byte that cannot belong to a frame, and ever after: a lost beginning is never
-            looked for inside the stream.
+        :raises Misframed: at the first byte that cannot belong to a frame, and at every call after that: it does not
+            search for the next frame.
         """
         if self._fault is not None:
             raise self._fault
         self._rest += data
         while self._rest:
             if not (PREFIX.startswith(self._rest) or self._rest.startswith(PREFIX)):
-                raise self._broken(BAD_PREFIX, "no frame of this protocol")
+                raise self._broken(BAD_PREFIX, "not a frame of this protocol")
             length = int.from_bytes(self._rest[len(PREFIX) : _HEAD], "big")
             if len(self._rest) < _HEAD or len(self._rest) <= _HEAD + length:
                 return
@@ -101,7 +101,7 @@ class Deframer:
 
 @dataclass(frozen=True)
 class Request:
-    """A message of the register as it stands on the wire; `params` is `None` where the method has none."""
+    """A message of the register as on the wire; `params` is `None` where the method has none."""
 
     method: str
     params: Mapping[str, str] | None = None
@@ -120,7 +120,7 @@ class Request:
     def decode(cls, payload: bytes) -> Request:
         """Read a message of the register.
 
-        :raises Misframed: when it is no message.
+        :raises Misframed: when it is not a message.
         """
         message = _object(payload)
         params = message.get("params")
@@ -138,54 +138,56 @@ def _object(payload: bytes) -> dict[str, object]:
         raise Misframed(BAD_JSON, garbled.what, payload) from None
 
 
-class Verdict(Enum):
-    """How an operation ended, as its ``transactionResult`` tells."""
+class Stage(Enum):
+    """How far an operation came, by its ``transactionResult``."""
 
     APPROVED = "approved"
     FIRST_STEP = "first step"
-    """The card is read and the second step is waited for."""
+    """The card is read; the terminal waits for the second step."""
     CANCELLED = "cancelled"
     DECLINED = "declined"
-    UNTOLD = "untold"
-    """There is no such member: nothing can be concluded."""
+    MISSING = "missing"
+    """The member is missing: the outcome is unknown."""
 
 
-def _verdict(told: str) -> Verdict:
-    word = told.upper().replace("-", "_").replace(" ", "_")
+def _stage(text: str) -> Stage:
+    word = text.upper().replace("-", "_").replace(" ", "_")
     if not word:
-        return Verdict.UNTOLD
+        return Stage.MISSING
     if word.startswith("APPROVED") or word in ("OK", "COMPLETED"):
-        return Verdict.APPROVED
+        return Stage.APPROVED
     if word == "FIRST_STEP_COMPLETED":
-        return Verdict.FIRST_STEP
+        return Stage.FIRST_STEP
     if word.startswith(("CANCELLED", "CANCELED")):
-        return Verdict.CANCELLED
-    return Verdict.DECLINED
+        return Stage.CANCELLED
+    return Stage.DECLINED
 
 
 def _number_or_none(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= 15 else None
 
 
-ToldKopecks = Annotated[int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), _number_or_none)]
+OptionalKopecks = Annotated[
+    int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), _number_or_none)
+]
 
 
 @dataclass(frozen=True)
 class Result(Members):
-    """An operation as the terminal tells of it (terminals.md 5.4); what it does not tell is blank.
+    """An operation in a reply (docs/reference/ssi-json.md#results); what the terminal leaves out is blank.
 
-    Either ``date`` (DD/MM/YYYY) and ``time`` (HH:MM:SS) are told or ``transaction_date`` (DDMMYYYY) and
+    There are either ``date`` (DD/MM/YYYY) and ``time`` (HH:MM:SS) or ``transaction_date`` (DDMMYYYY) and
     ``transaction_time`` (HHMMSS), by the terminal's clock: see `at`.
     """
 
     original_trn_name: str = ""
     transaction_result: str = ""
-    trans_amount: ToldKopecks = None
-    cash_amount: ToldKopecks = None
+    trans_amount: OptionalKopecks = None
+    cash_amount: OptionalKopecks = None
     auth_code: str = ""
     rrn: str = ""
     invoice_num: str = ""
-    """What a later `Void` asks for."""
+    """Names it in a later `Void`."""
     pan: str = ""
     bin_name: str = ""
     bank_name: str = ""
@@ -203,34 +205,34 @@ class Result(Members):
     receipt: str = ""
 
     @property
-    def verdict(self) -> Verdict:
-        """How it ended; hyphens and underscores mean the same."""
-        return _verdict(self.transaction_result)
+    def stage(self) -> Stage:
+        """How far it came; hyphens and underscores mean the same."""
+        return _stage(self.transaction_result)
 
     @property
     def at(self) -> datetime | None:
-        """When it was, by the terminal's clock; `None` when that cannot be read."""
-        for told, form in (
+        """Its time by the terminal's clock; `None` when that cannot be read."""
+        for text, form in (
             (f"{self.date} {self.time}", "%d/%m/%Y %H:%M:%S"),
             (f"{self.transaction_date} {self.transaction_time}", "%d%m%Y %H%M%S"),
         ):
             try:
-                return datetime.strptime(told, form)
+                return datetime.strptime(text, form)
             except ValueError:
                 continue
         return None
 
-    def told(self) -> dict[str, str]:
-        """The members that say something."""
+    def filled(self) -> dict[str, str]:
+        """The members that are not blank."""
         return {name: value for name, value in self.params().items() if value}
 
 
-def _nested(name: str, told: str) -> object:
-    """The list of merchants is the one member that is no text."""
+def _nested(name: str, value: str) -> object:
+    """A member as JSON: the list of merchants is the only one that is not text."""
     if name == "merchantList":
         with suppress(msgspec.MsgspecError, RecursionError):
-            return msgspec.json.decode(told)
-    return told
+            return msgspec.json.decode(value)
+    return value
 
 
 class Merchant(msgspec.Struct, frozen=True, rename="camel"):
@@ -243,14 +245,14 @@ class Merchant(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True)
 class Reply:
-    """A message of the terminal: an acknowledgement, a refusal, or what was asked for."""
+    """A message of the terminal: an acknowledgement, a refusal, or an answer."""
 
     method: str
     params: Mapping[str, str] = field(default_factory=dict)
     error: bool = False
     error_code: str = ""
     text: str = ""
-    """The words of the terminal."""
+    """The text of the terminal."""
     status: str = ""
 
     def encode(self) -> bytes:
@@ -263,13 +265,15 @@ class Reply:
         }
         if self.status:
             message["status"] = self.status
-        return write_object({**message, "params": {name: _nested(name, told) for name, told in self.params.items()}})
+        return write_object(
+            {**message, "params": {name: _nested(name, value) for name, value in self.params.items()}}
+        )
 
     @classmethod
     def decode(cls, payload: bytes) -> Reply:
         """Read a message of the terminal.
 
-        :raises Misframed: when it is no message.
+        :raises Misframed: when it is not a message.
         """
         message = _object(payload)
         params = texts_of(message.get("params"))
@@ -285,29 +289,29 @@ class Reply:
 
     @property
     def code(self) -> str:
-        """The error, `E00` to `E22`; empty without one (terminals.md 5.4)."""
+        """The error, `E00` to `E22`; empty without one (docs/reference/ssi-json.md#errors)."""
         code = self.error_code.upper()
         return (code or "E00") if self.error or code.startswith("E") else ""
 
     @property
     def result(self) -> Result:
-        """The operation that this reply tells of."""
+        """The operation in this reply."""
         return Result.read(self.params)
 
     @property
-    def verdict(self) -> Verdict:
-        """How the operation ended that this reply tells of."""
-        return _verdict(self.params.get("transactionResult", ""))
+    def stage(self) -> Stage:
+        """How far the operation in this reply came."""
+        return _stage(self.params.get("transactionResult", ""))
 
     @property
     def approved(self) -> bool:
-        """Whether this reply tells of an operation that succeeded."""
-        return self.verdict is Verdict.APPROVED
+        """Whether the operation in this reply succeeded."""
+        return self.stage is Stage.APPROVED
 
     @property
     def waits(self) -> bool:
         """Whether the operation waits for its second step."""
-        return self.status == WAITS_FOR_SECOND_STEP or self.verdict is Verdict.FIRST_STEP
+        return self.status == WAITS_FOR_SECOND_STEP or self.stage is Stage.FIRST_STEP
 
     @property
     def merchants(self) -> list[Merchant]:

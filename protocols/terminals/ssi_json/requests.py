@@ -1,7 +1,7 @@
-"""The methods of a terminal: each class has the method's name (terminals.md 5.3).
+"""The methods of a terminal: each class has the method's name (docs/reference/ssi-json.md#methods).
 
-Sums are kopecks. A field that is `None` is left out of the message. ``transaction_uid`` is our own name for the
-operation, by which it is found whatever happens to the line.
+Sums are kopecks. A field that is `None` is left out of the message. ``transaction_uid`` is our own id of the
+operation, by which it can be found after a lost answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocols.terminals.typed_members import Members
 
 @dataclass(frozen=True)
 class Method(Members):
-    """Something that the terminal answers at once."""
+    """A method that the terminal answers at once."""
 
     def request(self, step: str = "") -> Request:
         """This method as a message."""
@@ -23,17 +23,17 @@ class Method(Members):
 
 @dataclass(frozen=True)
 class Operation(Method):
-    """Something that the terminal acknowledges and then works at; it is never sent twice on its own."""
+    """A method that the terminal acknowledges and then runs; it is never repeated on its own."""
 
     @property
     def uid(self) -> str:
-        """Our name for it, empty without one."""
+        """Our id of it, empty without one."""
         return str(getattr(self, "transaction_uid", None) or "")
 
 
 @dataclass(frozen=True)
 class PingDevice(Method):
-    """Ask whether the terminal is there."""
+    """Check that the terminal answers."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class GetMerchantListDetailed(Method):
 
 @dataclass(frozen=True)
 class GetStatus(Method):
-    """Ask what the terminal is doing."""
+    """Query the terminal's status."""
 
 
 @dataclass(frozen=True)
 class GetResultByUid(Method):
-    """Ask for the operation of that name."""
+    """Query the operation with this id."""
 
     transaction_uid: str
 
 
 @dataclass(frozen=True)
 class GetLastResult(Method):
-    """Ask for the last operation, whosever it was."""
+    """Query the last operation of any client."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class GetLastReportReceipt(Method):
 
 @dataclass(frozen=True)
 class Interrupt(Method):
-    """Wish that the operation stops; taken while a card or the second step is waited for."""
+    """Ask the operation to stop; accepted while it waits for a card or the second step."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Purchase(Operation):
     terminal_id: str | None = None
     transaction_uid: str | None = None
     discounted_amount: int | None = None
-    """With the second step: the sum to be taken instead."""
+    """With the second step: the sum to take instead."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class SalePreauth(Operation):
 
 @dataclass(frozen=True)
 class VoidPreauth(Operation):
-    """Give a reservation up."""
+    """Release a reservation."""
 
     invoice_num: str
     transaction_uid: str | None = None
@@ -158,7 +158,7 @@ class VoidPreauth(Operation):
 
 @dataclass(frozen=True)
 class Echo(Operation):
-    """Try the line to the bank."""
+    """Try the connection to the bank."""
 
     merchant_id: str
 

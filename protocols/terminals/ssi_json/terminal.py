@@ -1,9 +1,9 @@
-"""An SSI terminal as the service uses it: one method for each operation, one connection for each question.
+"""An SSI terminal as the service uses it: one method for each operation, one connection for each request.
 
-An operation is acknowledged, watched by its status, and its result asked for by our own name for it, the uid
-(terminals.md 5.2). A question that is lost on the way is asked again: only the request itself is never repeated.
+An operation is acknowledged, watched by its status, and its result queried by our own id, the uid
+(docs/reference/ssi-json.md#operations). A lost query is repeated; the request of the operation never is.
 
-Answers are `Reply` values: ask them for ``approved``, ``verdict``, ``result``, ``code`` (E00 to E22) and ``waits``.
+Answers are `Reply` values with ``approved``, ``stage``, ``result``, ``code`` (E00 to E22) and ``waits``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from protocols.errors import Garbled, NotReached, Silent, WireError
-from protocols.terminals.ssi_json.line import LateReply, SsiLine, unheard
+from protocols.terminals.lines import ignore, notify, open_line
+from protocols.terminals.ssi_json.line import LateReply, SsiLine
 from protocols.terminals.ssi_json.messages import (
     BUSY,
     IDLE,
@@ -29,10 +30,9 @@ from protocols.terminals.ssi_json.messages import (
     Reply,
     Request,
     Result,
-    Verdict,
+    Stage,
 )
 from protocols.terminals.ssi_json.requests import (
-    CashBack,
     Echo,
     GetLastReceipt,
     GetLastReport,
@@ -41,13 +41,10 @@ from protocols.terminals.ssi_json.requests import (
     GetMerchantListDetailed,
     GetResultByUid,
     GetStatus,
-    GetTerminalInfo,
     Interrupt,
     Operation,
     PingDevice,
     Purchase,
-    Refund,
-    Void,
     XReport,
     ZReport,
 )
@@ -55,50 +52,50 @@ from protocols.terminals.ssi_json.requests import (
 CLOCK_ERROR = timedelta(minutes=2)
 """By how much the terminal's clock may differ from ours."""
 
-Progress = Callable[[str], object]
+StatusListener = Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Deadlines and pauses in seconds (terminals.md 5.1, 5.2)."""
+    """Deadlines and pauses in seconds (docs/reference/ssi-json.md#timings)."""
 
     reply: float = 15.0
     """For one reply."""
     ping: float = 3.0
     """For the reply to a ping."""
     gap: float = 0.25
-    """From one connection's end to the next one's beginning, at least."""
+    """Between two connections, at least."""
     poll: float = 0.5
-    """Between two questions for the status, at least `gap`."""
+    """Between two queries of the status, at least `gap`."""
     operation: float = 300.0
     """For a whole operation, from its request to its result."""
     grace: float = 5.0
-    """For which an idle terminal may not yet have the result of an operation that it acknowledged."""
+    """For which an idle terminal may not have the result of an acknowledged operation yet."""
 
 
 PACE = Pace()
 
 
 class Finding(Enum):
-    """What the last result proves of an operation that was sent without a uid."""
+    """What the last result proves about an operation without a uid."""
 
     OURS = "ours"
     NOTHING = "nothing"
-    """It is the one from before the request: nothing happened since."""
+    """It is the one from before the request: nothing happened."""
     UNKNOWN = "unknown"
 
 
-def judge(asked: Operation, begun: datetime, ended: datetime, before: Reply, told: Reply) -> Finding:
-    """What the last result ``told`` by an idle terminal proves of ``asked`` (terminals.md 3, rule 6).
+def judge(asked: Operation, begun: datetime, ended: datetime, before: Reply, last: Reply) -> Finding:
+    """What the ``last`` result of an idle terminal proves about ``asked`` (docs/reference/terminals.md#rule-6).
 
-    :param begun: when it was sent, and :param ended: when it was given up: local times without a zone.
+    :param begun: when it was sent, and :param ended: when the wait for it ended: local times without a zone.
     :param before: the last result from before the request.
     """
-    if told.verdict is Verdict.UNTOLD:
+    if last.stage is Stage.MISSING:
         return Finding.UNKNOWN
-    if before.verdict is not Verdict.UNTOLD and told.params == before.params:
+    if before.stage is not Stage.MISSING and last.params == before.params:
         return Finding.NOTHING
-    result = told.result
+    result = last.result
     params = asked.params()
     wanted = params.get("transAmount")
     if (
@@ -114,12 +111,11 @@ def judge(asked: Operation, begun: datetime, ended: datetime, before: Reply, tol
 class SsiTerminal:
     """One terminal, reached through ``endpoint``.
 
-    Every method raises `protocols.errors` alone: `NotReached` when the request did not leave, so that nothing
+    Every method raises `protocols.errors` alone: `NotReached` when the request was not sent, so that nothing
     happened; after anything else an operation is in doubt, see `find`.
 
     :param endpoint: opens a line, TCP port 3000 or a serial port with 9600 8N1.
-    :param late: called with replies that answer no question.
-    :param two_steps: whether `pay` first has the card read and then goes on.
+    :param late: called with replies without a request.
     :param keeps_line: whether one line serves all requests instead of one line for each.
     """
 
@@ -130,44 +126,21 @@ class SsiTerminal:
         endpoint: IStreamClientEndpoint,
         clock: IReactorTime,
         pace: Pace = PACE,
-        late: LateReply = unheard,
-        *,
-        two_steps: bool = True,
+        late: LateReply = ignore,
         keeps_line: bool = False,
     ) -> None:
-        self.pace, self.two_steps, self.keeps_line = pace, two_steps, keeps_line
+        self.pace, self.keeps_line = pace, keeps_line
         self._endpoint, self._clock, self._late = endpoint, clock, late
         self._turn = DeferredLock()
         self._line: SsiLine | None = None
         self._free_at = 0.0
 
-    # Operations that move money.
-
-    async def pay(
-        self,
-        kopecks: int,
-        merchant: str,
-        uid: str,
-        patience: float | None = None,
-        progress: Progress | None = None,
-    ) -> Reply:
-        """Take ``kopecks`` from a card."""
-        purchase = Purchase(kopecks, merchant_id=merchant, transaction_uid=uid or None)
-        if not self.two_steps:
-            return await self.run(purchase, patience=patience, progress=progress)
-        began = self._clock.seconds()
-        read = await self.begin(purchase, patience, progress)
-        if not read.waits:
-            return read
-        left = (patience or self.pace.operation) - (self._clock.seconds() - began)
-        return await self.finish(purchase, patience=max(left, self.pace.reply), progress=progress)
-
     async def begin(
-        self, purchase: Purchase, patience: float | None = None, progress: Progress | None = None
+        self, purchase: Purchase, patience: float | None = None, progress: StatusListener | None = None
     ) -> Reply:
         """The first step: have the card read.
 
-        The reply `waits` and tells the card, or the operation is over already: some firmware knows one step only.
+        The reply `waits` and has the card, or the operation is over already: some firmware has one step only.
         """
         return await self.run(purchase, "1", patience, progress)
 
@@ -176,68 +149,28 @@ class SsiTerminal:
         purchase: Purchase,
         discounted: int | None = None,
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """The second step of the same ``purchase``, for the sum ``discounted`` if one is given.
 
-        When the terminal refuses it, the reply still tells what became of the first step, where the terminal knows.
+        When the terminal refuses it, the reply is the result of the first step, if the terminal has one.
         """
         if discounted is not None:
             purchase = replace(purchase, discounted_amount=discounted)
         return await self.run(purchase, "2", patience, progress)
-
-    async def refund(
-        self,
-        kopecks: int,
-        rrn: str,
-        merchant: str,
-        uid: str,
-        patience: float | None = None,
-        progress: Progress | None = None,
-    ) -> Reply:
-        """Give ``kopecks`` back of the purchase with ``rrn``."""
-        refund = Refund(kopecks, merchant_id=merchant, rrn=rrn, transaction_uid=uid or None)
-        return await self.run(refund, patience=patience, progress=progress)
-
-    async def void(
-        self, invoice: str, uid: str, patience: float | None = None, progress: Progress | None = None
-    ) -> Reply:
-        """Cancel an operation of the open batch."""
-        return await self.run(Void(invoice, uid or None), patience=patience, progress=progress)
-
-    async def cashback(
-        self,
-        kopecks: int,
-        cash: int,
-        merchant: str,
-        uid: str,
-        patience: float | None = None,
-        progress: Progress | None = None,
-    ) -> Reply:
-        """Take ``kopecks`` for goods and ``cash`` to be handed out."""
-        wanted = CashBack(kopecks, cash, merchant_id=merchant, transaction_uid=uid or None)
-        return await self.run(wanted, patience=patience, progress=progress)
-
-    async def settle(self, merchant: str, patience: float | None = None, progress: Progress | None = None) -> Reply:
-        """Close the batch; never while an operation is in doubt (terminals.md 3, rule 14)."""
-        return await self._report(ZReport(merchant), patience, progress)
-
-    async def totals(self, merchant: str, patience: float | None = None, progress: Progress | None = None) -> Reply:
-        """Print the totals and leave the batch open."""
-        return await self._report(XReport(merchant), patience, progress)
 
     async def run(
         self,
         asked: Operation,
         step: str = "",
         patience: float | None = None,
-        progress: Progress | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """Run any operation to its end, or to the end of its first step.
 
-        The reply tells how it ended; one with a ``code`` and no result is the terminal's refusal to begin.
+        The reply has its result; one with a ``code`` and no result means that the terminal refused to begin.
 
-        :param patience: seconds for the whole of it.
+        :param patience: seconds for the whole operation.
         :param progress: called with each status, ``S00`` to ``S08``.
         """
         wait = patience or self.pace.operation
@@ -248,18 +181,23 @@ class SsiTerminal:
             return await self._ended(asked, before, deadline, wait, progress, step)
         if step != "2":
             return taken
-        # The terminal may have gone on, or given up, by itself: its result tells, not the refusal.
-        told = await self._ended(asked, before, deadline, wait, progress, "1")
-        return taken if told.verdict is Verdict.UNTOLD else told
+        # The terminal may have continued or stopped by itself: its result counts, not the refusal.
+        reply = await self._ended(asked, before, deadline, wait, progress, "1")
+        return taken if reply.stage is Stage.MISSING else reply
 
     async def _before(self) -> Reply:
         try:
             return await self.last()
         except WireError as error:
-            # Without it the result could not be told from an older one, so the operation does not begin.
-            raise NotReached(f"the last result is not told ({error})") from error
+            # Without it the result could not be distinguished from an older one, so the operation does not begin.
+            raise NotReached(f"the last result is not available ({error})") from error
 
-    async def _report(self, asked: Operation, patience: float | None, progress: Progress | None) -> Reply:
+    async def report(
+        self, asked: XReport | ZReport, patience: float | None = None, progress: StatusListener | None = None
+    ) -> Reply:
+        """Print the totals, or close the batch; never while an operation is in doubt
+        (docs/reference/terminals.md#rule-14).
+        """
         wait = patience or self.pace.operation
         deadline = self._clock.seconds() + wait
         taken = await self.ask(asked.request())
@@ -271,37 +209,33 @@ class SsiTerminal:
     # While an operation runs.
 
     async def interrupt(self) -> Reply:
-        """Wish that the operation stops; E08 when it is too late. It ends by its own result (rule 8)."""
+        """Ask the operation to stop; E08 when it is too late. Its own result shows how it ended."""
         return await self.ask(Interrupt().request())
 
     async def status(self) -> str:
-        """What the terminal is doing: ``S00`` idle, ``S02`` and ``S03`` waiting for the card, ``S04`` authorising."""
+        """The terminal's status: ``S00`` idle, ``S02`` and ``S03`` waiting for the card, ``S04`` authorising."""
         return (await self.ask(GetStatus().request())).status
 
     # Questions.
 
     async def ping(self) -> Reply:
-        """Whether the terminal is there."""
+        """Check that the terminal answers."""
         return await self.ask(PingDevice().request(), self.pace.ping)
-
-    async def info(self) -> Reply:
-        """Model and serial number, in ``params``."""
-        return await self.ask(GetTerminalInfo().request())
 
     async def merchants(self) -> Reply:
         """The merchants, in ``merchants``."""
         return await self.ask(GetMerchantListDetailed().request())
 
     async def echo(self, merchant: str, patience: float | None = None) -> Reply:
-        """Try the line to the bank: the terminal's own reply, or what its result tells when it made one of it."""
+        """Try the connection to the bank; the reply is the result, if the terminal has one."""
         wait = patience or self.pace.operation
         deadline = self._clock.seconds() + wait
         taken = await self.ask(Echo(merchant).request())
         if taken.code:
             return taken
         await self._idle(deadline, wait, None)
-        told = await self.last()
-        return told if told.result.original_trn_name.lower() == "echo" else taken
+        last = await self.last()
+        return last if last.result.original_trn_name.lower() == "echo" else taken
 
     async def slip(self) -> Reply:
         """The slip of the last operation, in the result's ``receipt``."""
@@ -314,27 +248,27 @@ class SsiTerminal:
     # After a lost answer.
 
     async def last(self) -> Reply:
-        """The last operation, whosever it was; without a uid it has to be asked for before each request too."""
+        """The last operation of any client; without a uid it must also be queried before each request."""
         return await self.ask(GetLastResult().request())
 
     async def find(self, uid: str, patience: float = 60.0) -> Reply:
-        """What became of the operation that we called ``uid``.
+        """Wait for the result of the operation with our ``uid``.
 
-        The reply tells its result, or has the code E20: the terminal never took it. While it still works at it, that
-        is waited for. A reply that `waits` is of an operation whose second step never came.
+        The reply has the result, or the code E20: the terminal never took it. A reply that `waits` is that of an
+        operation without its second step.
 
-        :raises Silent: when it did not come to its end in ``patience`` seconds.
+        :raises Silent: when it did not end in ``patience`` seconds.
         """
         deadline = self._clock.seconds() + patience
         while True:
             status = await self.status()
             if status in (IDLE, WAITS_FOR_SECOND_STEP):
-                told = await self._told(uid, status)
-                if told.code not in (IN_WORK, BUSY) or told.verdict is not Verdict.UNTOLD:
-                    return told
+                reply = await self._result(uid, status)
+                if reply.code not in (IN_WORK, BUSY) or reply.stage is not Stage.MISSING:
+                    return reply
             if self._clock.seconds() + self.pace.poll > deadline:
                 raise Silent(patience)
-            await self._pause(self.pace.poll)
+            await deferLater(self._clock, self.pace.poll)
 
     async def ask(self, request: Request, patience: float | None = None) -> Reply:
         """One request and its reply; requests wait for one another."""
@@ -342,7 +276,7 @@ class SsiTerminal:
         try:
             wait = self._free_at - self._clock.seconds()
             if wait > 0:
-                await self._pause(wait)
+                await deferLater(self._clock, wait)
             line = await self._reach()
             try:
                 return await line.ask(request, patience or self.pace.reply)
@@ -354,7 +288,7 @@ class SsiTerminal:
             self._turn.release()
 
     async def close(self) -> None:
-        """Let go of the line, where one is kept."""
+        """Close the line, where one is kept."""
         if self._line is not None:
             await self._line.close()
             self._line = None
@@ -367,7 +301,7 @@ class SsiTerminal:
         before: Reply | None,
         deadline: float,
         wait: float,
-        progress: Progress | None,
+        progress: StatusListener | None,
         step: str,
     ) -> Reply:
         idle_since: float | None = None
@@ -376,74 +310,59 @@ class SsiTerminal:
             if idle_since is None:
                 idle_since = self._clock.seconds()
             try:
-                told = await self._told(asked.uid, status)
+                reply = await self._result(asked.uid, status)
             except WireError as error:
-                self.log.info("the result is asked for again: {error}", error=error)
+                self.log.info("the result is queried again: {error}", error=error)
                 continue
-            fresh = before is None or before.verdict is Verdict.UNTOLD or told.params != before.params
+            fresh = before is None or before.stage is Stage.MISSING or reply.params != before.params
             patient = self._clock.seconds() - idle_since < self.pace.grace
-            if told.verdict is Verdict.UNTOLD and told.code in (IN_WORK, BUSY):
+            if reply.stage is Stage.MISSING and reply.code in (IN_WORK, BUSY):
                 continue
-            stale = not fresh or told.code == NOT_FOUND or (step == "2" and told.verdict is Verdict.FIRST_STEP)
+            stale = not fresh or reply.code == NOT_FOUND or (step == "2" and reply.stage is Stage.FIRST_STEP)
             if stale and patient:
-                # The status may be idle still, or again, before the operation's own result is there.
+                # The status may be idle before the operation's own result is there.
                 continue
             if not fresh:
                 raise Garbled("the last result is that of another operation")
-            return told
+            return reply
 
-    async def _idle(self, deadline: float, wait: float, progress: Progress | None, held: bool = False) -> str:
-        """Poll until the terminal is idle, or waits for the second step where that ends it; the status then."""
+    async def _idle(self, deadline: float, wait: float, progress: StatusListener | None, held: bool = False) -> str:
+        """Poll until the terminal is idle, or waits for the second step if that ends it; return the status."""
         while True:
-            await self._pause(max(self.pace.poll, self.pace.gap))
+            await deferLater(self._clock, max(self.pace.poll, self.pace.gap))
             if self._clock.seconds() >= deadline:
                 raise Silent(wait)
             try:
                 status = await self.status()
             except WireError as error:
-                # A poll without a reply says nothing of the operation, which has its own deadline.
-                self.log.info("the status is asked for again: {error}", error=error)
+                # A failed poll says nothing about the operation, which has its own deadline.
+                self.log.info("the status is queried again: {error}", error=error)
                 continue
-            if progress is not None and status:
-                try:
-                    progress(status)
-                except Exception:
-                    self.log.failure("showing progress failed")
+            if status:
+                notify(progress, status)
             if status == IDLE or (held and status == WAITS_FOR_SECOND_STEP):
                 return status
 
-    async def _told(self, uid: str, status: str) -> Reply:
-        """The result of the operation called ``uid``, or the last one; with the status at which it was asked for."""
-        told = await self.ask(GetResultByUid(uid).request()) if uid else await self.last()
-        if uid and told.verdict is Verdict.UNTOLD and status == WAITS_FOR_SECOND_STEP:
-            # Half an operation may not be known by its name yet; the last one is the one that waits.
+    async def _result(self, uid: str, status: str) -> Reply:
+        """The result of the operation with this ``uid``, or the last one; with the ``status`` before the query."""
+        reply = await self.ask(GetResultByUid(uid).request()) if uid else await self.last()
+        if uid and reply.stage is Stage.MISSING and status == WAITS_FOR_SECOND_STEP:
+            # The terminal may not know the id of half an operation yet; the last one is the one that waits.
             last = await self.last()
-            told = last if last.verdict is Verdict.FIRST_STEP and _may_be(last.result, uid) else told
-        if uid and told.verdict is not Verdict.UNTOLD and not _may_be(told.result, uid):
-            self._late(told)
-            raise Garbled(f"the result of {told.result.transaction_uid} for {uid}")
-        return replace(told, status=told.status or status)
+            reply = last if last.stage is Stage.FIRST_STEP and _may_be(last.result, uid) else reply
+        if uid and reply.stage is not Stage.MISSING and not _may_be(reply.result, uid):
+            self._late(reply)
+            raise Garbled(f"the result of {reply.result.transaction_uid} for {uid}")
+        return replace(reply, status=reply.status or status)
 
     async def _reach(self) -> SsiLine:
         if self._line is not None and self._line.usable:
             return self._line
-        factory: Factory = Factory.forProtocol(lambda: SsiLine(self._clock, self._late))
-        try:
-            line = await self._endpoint.connect(factory)
-        except WireError:
-            raise
-        except Exception as error:
-            raise NotReached(str(error) or type(error).__name__) from error
-        assert isinstance(line, SsiLine)
+        line = await open_line(self._endpoint, lambda: SsiLine(self._clock, self._late))
         self._line = line if self.keeps_line else None
         return line
 
-    def _pause(self, seconds: float) -> Deferred[None]:
-        over: Deferred[None] = Deferred(lambda _: call.cancel())
-        call = self._clock.callLater(seconds, over.callback, None)
-        return over
-
 
 def _may_be(result: Result, uid: str) -> bool:
-    """Whether a result is of the operation called ``uid``; not every terminal repeats the name."""
+    """Whether a result may be that of ``uid``; not every terminal repeats the id."""
     return result.transaction_uid.lower() in ("", uid.lower())

@@ -1,1 +1,1 @@
-"""ZVT: card terminals of Germany, Austria and Switzerland, over TCP or serial (terminals.md 7)."""
+"""ZVT: card terminals of Germany, Austria and Switzerland, over TCP or serial (docs/reference/zvt.md)."""

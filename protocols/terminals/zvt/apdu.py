@@ -1,4 +1,4 @@
-"""APDUs: the one unit of ZVT, on either line (terminals.md 7.3).
+"""APDUs: the one unit of ZVT, on either line (docs/reference/zvt.md#apdu).
 
 ==========  =====================  ===========================================================
 bytes       name                   example: ``06 01 07 04 00 00 00 00 10 00``
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from protocols.errors import Garbled
 
 CLASSES = frozenset({0x04, 0x05, 0x06, 0x08, 0x0F, 0x80, 0x84})
-"""First bytes that an APDU may have; anything else on the port is no ZVT."""
+"""First bytes that an APDU may have; a port that sends others does not speak ZVT."""
 
 LONGEST = 0xFFFF
-"""Bytes of data that the longer form of the length can tell."""
+"""Bytes of data that the longer form of the length can express."""
 
 _EXTENDED = 0xFF
 
@@ -36,7 +36,7 @@ class Apdu:
     data: bytes = b""
 
     def encode(self) -> bytes:
-        """The bytes of it, with the shorter form of the length where that will do."""
+        """Its bytes, with the shorter form of the length where possible."""
         size = len(self.data)
         if size > LONGEST:
             raise ValueError(f"{size} bytes are too many for an APDU")
@@ -45,9 +45,9 @@ class Apdu:
 
     @classmethod
     def decode(cls, raw: bytes) -> Apdu:
-        """The APDU that ``raw`` is, no more and no less.
+        """The APDU that ``raw`` is.
 
-        :raises Garbled: when it is none.
+        :raises Garbled: when it is not exactly one.
         """
         found = _first(raw)
         if found is None or found[1] != len(raw):
@@ -64,7 +64,7 @@ class ApduDeframer:
     def feed(self, data: bytes) -> Iterator[Apdu]:
         """Every APDU that ``data`` completes.
 
-        :raises Garbled: when the stream holds something else; nothing can be read from it any more.
+        :raises Garbled: when the stream holds something else; no more can be read from it.
         """
         self._buffer += data
         while True:
@@ -80,7 +80,7 @@ class ApduDeframer:
 def _first(raw: bytes | bytearray) -> tuple[Apdu, int] | None:
     """The APDU at the beginning of ``raw`` and how many bytes it takes; `None` while bytes are missing."""
     if raw and raw[0] not in CLASSES:
-        raise Garbled("this is no ZVT", bytes(raw))
+        raise Garbled("this is not ZVT", bytes(raw))
     if len(raw) < 3:
         return None
     start, size = 3, raw[2]

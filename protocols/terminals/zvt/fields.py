@@ -1,11 +1,11 @@
-"""Fields (BMP): what the data of most ZVT messages is made of (terminals.md 7.6).
+"""Fields (BMP): what the data of most ZVT messages is made of (docs/reference/zvt.md#fields).
 
-A field is one byte of name and its value. How long the value is depends on the name::
+A field is one byte of name and its value. The length of the value depends on the name::
 
     fixed     04 00 00 00 00 12 50        the amount, always 6 bytes of BCD
     LL        22 F0 F8 ee … 47 71         two bytes, decimal digits in their low nibbles: 08, then 8 bytes
     LLL       3C F0 F1 F9 …               three bytes: 019
-    TLV       06 11 24 0F 07 …            06 is a container of data objects with a length of their own kind
+    TLV       06 11 24 0F 07 …            06 is a container of data objects
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAN, RESULT, TERMINAL_ID, VU_NUMBER, ORIGINAL_TRACE = 0x22, 0x27, 0x29, 0x2A, 0x
 AUTHORISATION, TEXT, CURRENCY, TOTALS = 0x3B, 0x3C, 0x49, 0x60
 RECEIPT, TURNOVER, CARD_TYPE, CARD_NAME, DIALOG = 0x87, 0x88, 0x8A, 0x8B, 0xFC
 CONTAINER = 0x06
-"""Names of fields that this package itself writes or reads."""
+"""Names of the fields that this package writes or reads."""
 
 FIXED: dict[int, int] = {
     **dict.fromkeys((0x01, 0x02, 0x03, 0x05, 0x19, 0x27, 0x8A, 0x8C, 0xA0, 0xD0, 0xD2, 0xD3), 1),
@@ -52,7 +52,7 @@ class Fields:
     items: tuple[tuple[int, bytes], ...] = ()
     """Name and value; the value of a container is its data objects without the length."""
     unread: bytes = b""
-    """What stands behind a field of unknown name: where that ends nobody can tell."""
+    """Everything from a field of unknown name on: its length is unknown."""
 
     @classmethod
     def of(cls, *items: tuple[int, bytes | None], tlv: Iterable[Tlv] = ()) -> Fields:
@@ -64,6 +64,22 @@ class Fields:
     def get(self, name: int) -> bytes | None:
         """The value of the first field of this name."""
         return next((value for each, value in self.items if each == name), None)
+
+    def byte(self, name: int) -> int:
+        """The value of a field of one byte; 0 when there is none."""
+        return (self.get(name) or b"\0")[0]
+
+    def hex(self, name: int) -> str:
+        """The value of a field in hex; empty when there is none."""
+        return (self.get(name) or b"").hex()
+
+    def number(self, name: int) -> int | None:
+        """The number in a field of BCD; `None` when there is none.
+
+        :raises Garbled: when it is not BCD.
+        """
+        raw = self.get(name)
+        return None if raw is None else from_bcd(raw)
 
     @property
     def tlv(self) -> tuple[Tlv, ...]:
@@ -82,7 +98,7 @@ class Fields:
 
     @classmethod
     def decode(cls, raw: bytes) -> Fields:
-        """The fields that ``raw`` is made of; reading ends at a name that nobody knows.
+        """The fields that ``raw`` is made of; reading ends at an unknown name.
 
         :raises Garbled: when a field is cut short, or its length or its data objects cannot be read.
         """
@@ -148,20 +164,21 @@ def bcd(number: int, size: int) -> bytes:
 
 
 def from_bcd(raw: bytes) -> int:
-    """The number that BCD tells.
+    """The number in BCD.
 
-    :raises Garbled: when a nibble is no digit.
+    :raises Garbled: when a nibble is not a digit.
     """
     digits = raw.hex()
     if not digits.isdecimal():
-        raise Garbled("this is no number in BCD", raw)
+        raise Garbled("this is not a number in BCD", raw)
     return int(digits)
 
 
 def masked_pan(raw: bytes) -> str:
-    """A card number of nibbles: E is masked by the terminal, F fills up; at most 6 + 4 digits are shown.
+    """A card number of nibbles: E is a digit that the terminal masked, F is padding; at most 6 + 4 digits are shown.
 
-    Terminals that send more are masked here, so that no floor above ever sees a whole number (terminals.md rule 19).
+    Numbers that are sent with more digits are masked here, so that no other code sees a whole number
+    (docs/reference/terminals.md#rule-19).
     """
     number = raw.hex().rstrip("f").replace("e", "*")
     hidden = max(0, len(number) - 10)

@@ -1,6 +1,6 @@
 """The two lines that carry APDUs, the same at both ends: TCP, and serial with frames and acknowledgements.
 
-On a serial line (terminals.md 7.2)::
+On a serial line (docs/reference/zvt.md#serial-frame)::
 
     10 02   APDU, each 10 in it doubled   10 03   CRC low, CRC high
 
@@ -20,20 +20,21 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from protocols.checksums import crc_kermit
 from protocols.errors import Garbled, Silent, WireError
 from protocols.serial import SerialSettings
+from protocols.terminals.lines import stop
 from protocols.terminals.zvt.apdu import LONGEST, Apdu, ApduDeframer
 
 DLE, STX, ETX = 0x10, 0x02, 0x03
 ACK, NAK = b"\x06", b"\x15"
 
 T1 = 0.2
-"""Seconds between two bytes of one frame; a longer pause is answered by NAK (terminals.md 7.2)."""
+"""Seconds between two bytes of one frame; a longer pause is answered by NAK (docs/reference/zvt.md#timings)."""
 T2 = 5.0
-"""Seconds to wait for the acknowledgement of a frame (terminals.md 7.2)."""
+"""Seconds to wait for the acknowledgement of a frame."""
 REPEATS = 2
-"""How often a frame is sent again (terminals.md 7.2)."""
+"""How often a frame is sent again."""
 
 NOISE = 512
-"""Bytes outside any frame after which the far end is taken for something else than ZVT."""
+"""Bytes outside any frame after which the peer does not speak ZVT."""
 
 
 def line_settings(port: str, baudrate: int = 9600) -> SerialSettings:
@@ -42,7 +43,7 @@ def line_settings(port: str, baudrate: int = 9600) -> SerialSettings:
 
 
 class Sign(Enum):
-    """What a serial line says besides frames."""
+    """What a serial line carries besides frames."""
 
     ACK = 0x06
     NAK = 0x15
@@ -59,7 +60,7 @@ def dle_frame(apdu: Apdu) -> bytes:
 
 
 class DleDeframer:
-    """Takes frames and signs out of the bytes of a serial line, cut anywhere; what is neither is noise."""
+    """Takes frames and signs out of the bytes of a serial line, cut anywhere; the rest is noise."""
 
     def __init__(self) -> None:
         self._state: Callable[[int], Apdu | Sign | None] = self._outside
@@ -76,7 +77,7 @@ class DleDeframer:
     def feed(self, data: bytes) -> Iterator[Apdu | Sign]:
         """Everything that ``data`` completes.
 
-        :raises Garbled: when the line brings noise without end.
+        :raises Garbled: when there is more than `NOISE` bytes of noise.
         """
         for byte in data:
             found = self._state(byte)
@@ -86,10 +87,10 @@ class DleDeframer:
             elif len(self.noise) > NOISE:
                 noise = bytes(self.noise)
                 self.forget()
-                raise Garbled("this is no ZVT", noise)
+                raise Garbled("this is not ZVT", noise)
 
     def forget(self) -> None:
-        """Drop what has begun: its end did not come in time."""
+        """Drop an incomplete frame: its end did not come in time."""
         self._state = self._outside
         self._body.clear()
         self._crc.clear()
@@ -125,7 +126,7 @@ class DleDeframer:
         if byte == DLE:
             self._body.append(byte)
         elif byte == STX:
-            # The far end began anew: what came before is lost.
+            # The peer began a new frame: the one before it is lost.
             self._body.clear()
         elif byte == ETX:
             self._crc.clear()
@@ -162,15 +163,15 @@ class Link(Protocol):
     def feed(self, data: bytes) -> None:
         """Take bytes from the transport.
 
-        :raises Garbled: when they are no ZVT.
+        :raises Garbled: when they are not ZVT.
         """
 
     @property
     def noise(self) -> bytes:
-        """What came so far and was nothing of ZVT."""
+        """Bytes so far that are not ZVT."""
 
     def stop(self) -> None:
-        """Send nothing any more."""
+        """Send nothing more."""
 
 
 class TcpLink:
@@ -181,7 +182,7 @@ class TcpLink:
         self._deframer = ApduDeframer()
         self._stopped = False
         self.noise = b""
-        """Nothing is passed over on this line."""
+        """This line skips nothing."""
 
     def send(self, apdu: Apdu) -> None:
         """Send ``apdu``."""
@@ -198,14 +199,14 @@ class TcpLink:
             self._deliver(apdu)
 
     def stop(self) -> None:
-        """Deliver nothing any more."""
+        """Deliver nothing more."""
         self._stopped = True
 
 
 class SerialLink:
     """APDUs in frames, one on its way at a time.
 
-    :param broken: hears why when a frame was not acknowledged in spite of its repeats.
+    :param broken: called with the error when a frame and its repeats were not acknowledged.
     """
 
     def __init__(
@@ -238,9 +239,9 @@ class SerialLink:
     def feed(self, data: bytes) -> None:
         """Acknowledge and deliver what ``data`` completes.
 
-        :raises Garbled: when the line brings noise without end.
+        :raises Garbled: when there is more than `NOISE` bytes of noise.
         """
-        _cancel(self._between)
+        stop(self._between)
         for found in self._deframer.feed(data):
             if self._stopped:
                 return
@@ -257,11 +258,11 @@ class SerialLink:
             self._between = self._clock.callLater(self._t1, self._cut_short)
 
     def stop(self) -> None:
-        """Send, repeat and deliver nothing any more."""
+        """Send, repeat and deliver nothing more."""
         self._stopped = True
         self._waiting.clear()
-        _cancel(self._between)
-        _cancel(self._due)
+        stop(self._between)
+        stop(self._due)
 
     @property
     def noise(self) -> bytes:
@@ -269,7 +270,7 @@ class SerialLink:
         return bytes(self._deframer.noise)
 
     def _take(self, apdu: Apdu) -> None:
-        # Our acknowledgement was lost when the same frame comes while our answer to it is still not acknowledged.
+        # If the same frame comes while our answer to it is not acknowledged, our acknowledgement was lost.
         if self._waiting and apdu == self._last:
             return
         self._last = apdu
@@ -283,7 +284,7 @@ class SerialLink:
     def _acknowledged(self) -> None:
         if not self._waiting:
             return
-        _cancel(self._due)
+        stop(self._due)
         self._waiting.popleft()
         self._tries = 0
         if self._waiting:
@@ -292,19 +293,14 @@ class SerialLink:
     def _again(self) -> None:
         if not self._waiting:
             return
-        _cancel(self._due)
+        stop(self._due)
         if self._tries <= REPEATS:
             self._transmit()
             return
         noise = self.noise
         self.stop()
-        self._broken(Garbled("this is no ZVT", noise) if noise else Silent(self._t2 * (REPEATS + 1)))
+        self._broken(Garbled("this is not ZVT", noise) if noise else Silent(self._t2 * (REPEATS + 1)))
 
     def _cut_short(self) -> None:
         self._deframer.forget()
         self._write(NAK)
-
-
-def _cancel(call: IDelayedCall | None) -> None:
-    if call is not None and call.active():
-        call.cancel()

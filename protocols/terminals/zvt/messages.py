@@ -1,6 +1,7 @@
 """The messages of ZVT as values that encode and decode themselves, those of the till and those of the terminal.
 
-The till is master until it sends a command; then the terminal is, until its completion or abort (terminals.md 7.3)::
+The till is master until it sends a command; then the terminal is, until its completion or abort
+(docs/reference/zvt.md#apdu)::
 
     till        06 01  authorisation         ->
     terminal                                 <-  80 00  taken
@@ -9,14 +10,14 @@ The till is master until it sends a command; then the terminal is, until its com
     terminal                                 <-  06 D1  a line of the slip     till -> 80 00
     terminal                                 <-  06 0F  done                   till -> 80 00
 
-`decode` turns any APDU into its message; one that is not known becomes `Unknown`.
+`decode` turns any APDU into its message; an unknown one becomes `Unknown`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self, get_args
 
 from protocols.errors import Garbled
 from protocols.terminals.zvt import fields as f
@@ -28,7 +29,7 @@ UNKNOWN_CURRENCY = 0
 """Currency of a message that names none."""
 
 RECEIPT_IN_STEP = 0x1F1F
-"""Data object with the last receipt number that the till knows (terminals.md 7.8)."""
+"""Data object with the last receipt number that the till knows (docs/reference/zvt.md#in-step)."""
 RECEIPT_KIND, BLOCK, LINE, ATTRIBUTE = 0x1F07, 0x25, 0x07, 0x09
 """Data objects of a block of print lines."""
 TEXTS, COMMANDS = 0x24, 0x26
@@ -38,19 +39,20 @@ SEQUENCE = 0x1F73
 
 PRINTS_PAYMENTS, PRINTS_REPORTS, WANTS_STATES = 0x02, 0x04, 0x08
 RULES_PAYMENT, RULES_ADMINISTRATION, WANTS_LINES = 0x10, 0x20, 0x80
-"""Bits of the registration: what the till prints, hears and reserves for itself (terminals.md 7.4)."""
+"""Bits of the registration: what the till prints, receives and reserves for itself
+(docs/reference/zvt.md#commands)."""
 
 WITHOUT_VERSION = 0x02
 """Service of a status enquiry: the answer is the status alone."""
 SEND_AGAIN, DO_NOT_PRINT = 0x01, 0x02
-"""Services of a repeat receipt; both together ask for the last result without a sound."""
+"""Services of a repeat receipt; both together ask for the last result without printing."""
 
 CARD_JUST_READ = 0x02
 """Payment type: use the card that was read before."""
 
 
 def in_step(receipt: int) -> Tlv:
-    """The last receipt number that we know of; 0 for none, which is told without a value (terminals.md 7.8)."""
+    """The last receipt number that we know; 0 for none, which is sent without a value."""
     return Tlv(RECEIPT_IN_STEP, bcd(receipt, 2) if receipt else b"")
 
 
@@ -66,83 +68,136 @@ def _pw(password: str) -> bytes:
     return bytes.fromhex(password)
 
 
-def _nothing(apdu: Apdu) -> None:
-    if apdu.data:
-        raise Garbled(f"{apdu.control:04X} carries no data", apdu.data)
+class _Message:
+    """A message with a control field of its own."""
+
+    control: ClassVar[int]
+
+    def encode(self) -> Apdu:
+        """The message as an APDU."""
+        return Apdu(self.control, self._data())
+
+    @classmethod
+    def decode(cls, apdu: Apdu) -> Self:
+        """The message of an APDU with this control field.
+
+        :raises Garbled: when the data are cut short, or are not what this message carries.
+        """
+        return cls._read(apdu.data)
+
+    def _data(self) -> bytes:
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, data: bytes) -> Self:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Bare(_Message):
+    """A message without data."""
+
+    def _data(self) -> bytes:
+        return b""
+
+    @classmethod
+    def _read(cls, data: bytes) -> Self:
+        if data:
+            raise Garbled(f"{cls.control:04X} carries no data", data)
+        return cls()
+
+
+@dataclass(frozen=True)
+class _OfFields(_Message):
+    """A message that is fields and nothing else."""
+
+    fields: Fields = NO_FIELDS
+
+    @property
+    def amount(self) -> int | None:
+        """The sum in minor units, when there is one."""
+        return self.fields.number(f.AMOUNT)
+
+    def _data(self) -> bytes:
+        return self.fields.encode()
+
+    @classmethod
+    def _read(cls, data: bytes) -> Self:
+        return cls(Fields.decode(data))
+
+
+@dataclass(frozen=True)
+class _WithPassword(_Message):
+    """A command that is a password and fields."""
+
+    password: str
+    fields: Fields = NO_FIELDS
+
+    @property
+    def amount(self) -> int | None:
+        """The sum in minor units, when there is one."""
+        return self.fields.number(f.AMOUNT)
+
+    def _data(self) -> bytes:
+        return _pw(self.password) + self.fields.encode()
+
+    @classmethod
+    def _read(cls, data: bytes) -> Self:
+        password, rest = _password(data)
+        return cls(password, Fields.decode(rest))
 
 
 # Answers to a message, of either side.
 
 
-@dataclass(frozen=True)
-class Acknowledge:
+class Acknowledge(_OfFields):
     """``80 00``: taken. In a numbered session it carries its number."""
 
-    control: ClassVar[int] = 0x8000
-    fields: Fields = NO_FIELDS
-
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, self.fields.encode())
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Acknowledge:
-        """The message of an APDU."""
-        return cls(Fields.decode(apdu.data))
+    control = 0x8000
 
 
 @dataclass(frozen=True)
 class Negative:
-    """``84 xx``: not taken, or taken with a remark; ``84 00`` counts as positive (terminals.md 7.3)."""
+    """``84 xx``: not taken, or taken with a remark; ``84 00`` counts as positive (docs/reference/zvt.md#apdu)."""
 
     code: int
     data: bytes = b""
 
     @property
     def positive(self) -> bool:
-        """Whether it says yes after all."""
+        """Whether the message was taken after all."""
         return self.code == 0
 
     def encode(self) -> Apdu:
-        """The APDU."""
+        """The message as an APDU."""
         return Apdu(0x8400 | self.code, self.data)
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Negative:
-        """The message of an APDU."""
-        return cls(apdu.control & 0xFF, apdu.data)
 
 
 # Commands of the till.
 
 
 @dataclass(frozen=True)
-class Registration:
+class Registration(_Message):
     """``06 00``: introduce the till; `config` is a sum of the bits above."""
 
-    control: ClassVar[int] = 0x0600
+    control = 0x0600
     password: str
     config: int
     currency: int = UNKNOWN_CURRENCY
     """ISO number, 0 when it is left out."""
     fields: Fields = NO_FIELDS
 
-    def encode(self) -> Apdu:
-        """The APDU."""
+    def _data(self) -> bytes:
         currency = bcd(self.currency, 2) if self.currency else b""
-        return Apdu(self.control, _pw(self.password) + bytes([self.config]) + currency + self.fields.encode())
+        return _pw(self.password) + bytes([self.config]) + currency + self.fields.encode()
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> Registration:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
+    def _read(cls, data: bytes) -> Self:
+        password, rest = _password(data)
         if not rest:
-            raise Garbled("a registration without its configuration", apdu.data)
+            raise Garbled("a registration without its configuration", data)
         config, rest = rest[0], rest[1:]
-        # The currency stands without a name; 03 and 06 are the fields that may come instead.
+        # The currency has no name; 03 and 06 are the fields that may come instead.
         currency = UNKNOWN_CURRENCY
         if len(rest) >= 2 and rest[0] not in (f.SERVICE, f.CONTAINER):
             currency, rest = from_bcd(rest[:2]), rest[2:]
@@ -150,55 +205,32 @@ class Registration:
 
 
 @dataclass(frozen=True)
-class StatusEnquiry:
-    """``05 01``: how is the terminal? With a password when anything else is said."""
+class StatusEnquiry(_Message):
+    """``05 01``: query the terminal's status. The password may be left out when there are no fields."""
 
-    control: ClassVar[int] = 0x0501
+    control = 0x0501
     password: str = ""
     fields: Fields = NO_FIELDS
 
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, (_pw(self.password) if self.password else b"") + self.fields.encode())
+    def _data(self) -> bytes:
+        return (_pw(self.password) if self.password else b"") + self.fields.encode()
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> StatusEnquiry:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        if not apdu.data:
+    def _read(cls, data: bytes) -> Self:
+        if not data:
             return cls()
-        password, rest = _password(apdu.data)
+        password, rest = _password(data)
         return cls(password, Fields.decode(rest))
-
-
-@dataclass(frozen=True)
-class _OfFields:
-    """A message that is fields and nothing else."""
-
-    control: ClassVar[int]
-    fields: Fields = NO_FIELDS
-
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, self.fields.encode())
-
-
-def _amount(fields: Fields) -> int | None:
-    raw = fields.get(f.AMOUNT)
-    return None if raw is None else from_bcd(raw)
 
 
 def _currency(currency: int) -> bytes | None:
     return bcd(currency, 2) if currency else None
 
 
-@dataclass(frozen=True)
 class Authorisation(_OfFields):
     """``06 01``: take money from a card."""
 
-    control: ClassVar[int] = 0x0601
+    control = 0x0601
 
     @classmethod
     def of(
@@ -209,40 +241,11 @@ class Authorisation(_OfFields):
         items = ((f.AMOUNT, bcd(amount, 6)), (f.CURRENCY, _currency(currency)), (f.PAYMENT_TYPE, kind))
         return cls(Fields.of(*items, tlv=tlv))
 
-    @property
-    def amount(self) -> int | None:
-        """The sum in minor units."""
-        return _amount(self.fields)
 
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Authorisation:
-        """The message of an APDU."""
-        return cls(Fields.decode(apdu.data))
-
-
-@dataclass(frozen=True)
-class _WithPassword:
-    """A command that is a password and fields."""
-
-    control: ClassVar[int]
-    password: str
-    fields: Fields = NO_FIELDS
-
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, _pw(self.password) + self.fields.encode())
-
-    @property
-    def amount(self) -> int | None:
-        """The sum in minor units, when there is one."""
-        return _amount(self.fields)
-
-
-@dataclass(frozen=True)
 class Reversal(_WithPassword):
     """``06 30``: take back the operation with a receipt number."""
 
-    control: ClassVar[int] = 0x0630
+    control = 0x0630
 
     @classmethod
     def of(
@@ -259,93 +262,42 @@ class Reversal(_WithPassword):
     @property
     def receipt(self) -> int | None:
         """The receipt number."""
-        raw = self.fields.get(f.RECEIPT)
-        return None if raw is None else from_bcd(raw)
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Reversal:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
-        return cls(password, Fields.decode(rest))
+        return self.fields.number(f.RECEIPT)
 
 
-@dataclass(frozen=True)
 class Refund(_WithPassword):
-    """``06 31``: give money back to whoever shows a card."""
+    """``06 31``: give money back on the card that the customer shows."""
 
-    control: ClassVar[int] = 0x0631
+    control = 0x0631
 
     @classmethod
     def of(cls, password: str, amount: int, currency: int = UNKNOWN_CURRENCY, *tlv: Tlv) -> Refund:
         """A refund of ``amount`` in minor units."""
         return cls(password, Fields.of((f.AMOUNT, bcd(amount, 6)), (f.CURRENCY, _currency(currency)), tlv=tlv))
 
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Refund:
-        """The message of an APDU.
 
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
-        return cls(password, Fields.decode(rest))
-
-
-@dataclass(frozen=True)
 class EndOfDay(_WithPassword):
     """``06 50``: close the batch."""
 
-    control: ClassVar[int] = 0x0650
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> EndOfDay:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
-        return cls(password, Fields.decode(rest))
+    control = 0x0650
 
 
-@dataclass(frozen=True)
 class SendTotals(_WithPassword):
     """``06 10``: the totals without closing."""
 
-    control: ClassVar[int] = 0x0610
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> SendTotals:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
-        return cls(password, Fields.decode(rest))
+    control = 0x0610
 
 
-@dataclass(frozen=True)
 class Initialisation(_WithPassword):
     """``06 93``: begin the terminal's own initialisation."""
 
-    control: ClassVar[int] = 0x0693
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Initialisation:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
-        return cls(password, Fields.decode(rest))
+    control = 0x0693
 
 
-@dataclass(frozen=True)
 class RepeatReceipt(_WithPassword):
     """``06 20``: the last receipt once more, on paper, as status information, or both."""
 
-    control: ClassVar[int] = 0x0620
+    control = 0x0620
 
     @classmethod
     def of(cls, password: str, service: int | None = None) -> RepeatReceipt:
@@ -355,166 +307,108 @@ class RepeatReceipt(_WithPassword):
     @property
     def service(self) -> int:
         """The sum of the services, 0 when none is named."""
-        return (self.fields.get(f.SERVICE) or b"\0")[0]
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> RepeatReceipt:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
-        return cls(password, Fields.decode(rest))
+        return self.fields.byte(f.SERVICE)
 
 
 @dataclass(frozen=True)
-class ReprintReceipts:
+class ReprintReceipts(_Message):
     """``06 12``: print the receipts from one number to another."""
 
-    control: ClassVar[int] = 0x0612
+    control = 0x0612
     password: str
     first: int
     last: int = 0
-    """0 when only one number is told."""
+    """0 when only one number is given."""
 
-    def encode(self) -> Apdu:
-        """The APDU."""
+    def _data(self) -> bytes:
         last = bcd(self.last, 2) if self.last else b""
-        return Apdu(self.control, _pw(self.password) + bcd(self.first, 2) + last)
+        return _pw(self.password) + bcd(self.first, 2) + last
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> ReprintReceipts:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        password, rest = _password(apdu.data)
+    def _read(cls, data: bytes) -> Self:
+        password, rest = _password(data)
         if len(rest) not in (2, 4):
-            raise Garbled("receipt numbers have two bytes", apdu.data)
+            raise Garbled("receipt numbers have two bytes", data)
         return cls(password, from_bcd(rest[:2]), from_bcd(rest[2:]) if len(rest) == 4 else 0)
 
 
 @dataclass(frozen=True)
-class ReadCard:
-    """``06 C0``: wait ``timeout`` seconds for a card and tell what is on it."""
+class ReadCard(_Message):
+    """``06 C0``: wait ``timeout`` seconds for a card and send its data."""
 
-    control: ClassVar[int] = 0x06C0
+    control = 0x06C0
     timeout: int
     fields: Fields = NO_FIELDS
 
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, bcd(self.timeout, 1) + self.fields.encode())
+    def _data(self) -> bytes:
+        return bcd(self.timeout, 1) + self.fields.encode()
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> ReadCard:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        if not apdu.data:
+    def _read(cls, data: bytes) -> Self:
+        if not data:
             raise Garbled("no time limit to read a card")
-        return cls(from_bcd(apdu.data[:1]), Fields.decode(apdu.data[1:]))
+        return cls(from_bcd(data[:1]), Fields.decode(data[1:]))
 
 
-@dataclass(frozen=True)
-class _Bare:
-    """A command without data."""
-
-    control: ClassVar[int]
-
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control)
-
-
-@dataclass(frozen=True)
 class Abort(_Bare):
-    """``06 B0``: stop what you do."""
+    """``06 B0``: stop the running command."""
 
-    control: ClassVar[int] = 0x06B0
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Abort:
-        """The message of an APDU.
-
-        :raises Garbled: when there are data.
-        """
-        _nothing(apdu)
-        return cls()
+    control = 0x06B0
 
 
-@dataclass(frozen=True)
 class LogOff(_Bare):
     """``06 02``: the till leaves."""
 
-    control: ClassVar[int] = 0x0602
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> LogOff:
-        """The message of an APDU.
-
-        :raises Garbled: when there are data.
-        """
-        _nothing(apdu)
-        return cls()
+    control = 0x0602
 
 
-@dataclass(frozen=True)
 class Diagnosis(_OfFields):
     """``06 70``: try the connection to the bank."""
 
-    control: ClassVar[int] = 0x0670
-
-    @classmethod
-    def decode(cls, apdu: Apdu) -> Diagnosis:
-        """The message of an APDU."""
-        return cls(Fields.decode(apdu.data))
+    control = 0x0670
 
 
 # Messages of the terminal.
 
 
-@dataclass(frozen=True)
 class StatusInformation(_OfFields):
-    """``04 0F``: how an operation went, or what a card is; the terminal keeps the booking once it is acknowledged."""
+    """``04 0F``: how an operation went, or what a card is.
 
-    control: ClassVar[int] = 0x040F
+    The terminal keeps the booking once this message is acknowledged. `amount` is the approved sum; it may be less
+    than the requested one.
+    """
+
+    control = 0x040F
 
     @property
     def result(self) -> int:
         """The result, 0 for success; without one it is a success (end of day, read card)."""
-        return (self.fields.get(f.RESULT) or b"\0")[0]
-
-    @property
-    def amount(self) -> int | None:
-        """Approved sum in minor units; it may be less than was asked."""
-        return _amount(self.fields)
+        return self.fields.byte(f.RESULT)
 
     @property
     def receipt(self) -> int | None:
         """Receipt number, the name for a reversal."""
-        return self._number(f.RECEIPT)
+        return self.fields.number(f.RECEIPT)
 
     @property
     def trace(self) -> int | None:
         """Trace number."""
-        return self._number(f.TRACE)
+        return self.fields.number(f.TRACE)
 
     @property
     def original_trace(self) -> int | None:
-        """Of a reversal the trace number of what it took back, where the terminal tells it."""
-        return self._number(f.ORIGINAL_TRACE)
+        """Of a reversal the trace number of what it took back, where the terminal sends it."""
+        return self.fields.number(f.ORIGINAL_TRACE)
 
     @property
     def currency(self) -> int | None:
         """ISO number of the currency."""
-        return self._number(f.CURRENCY)
+        return self.fields.number(f.CURRENCY)
 
     @property
     def terminal_id(self) -> str:
         """Terminal id, eight digits."""
-        return (self.fields.get(f.TERMINAL_ID) or b"").hex()
+        return self.fields.hex(f.TERMINAL_ID)
 
     @property
     def pan(self) -> str:
@@ -523,18 +417,18 @@ class StatusInformation(_OfFields):
 
     @property
     def date(self) -> str:
-        """``MMDD``; the year is not told."""
-        return (self.fields.get(f.DATE) or b"").hex()
+        """``MMDD``; there is no year."""
+        return self.fields.hex(f.DATE)
 
     @property
     def time(self) -> str:
         """``HHMMSS`` of the terminal's clock."""
-        return (self.fields.get(f.TIME) or b"").hex()
+        return self.fields.hex(f.TIME)
 
     @property
     def expiry(self) -> str:
         """``YYMM`` of the card."""
-        return (self.fields.get(f.EXPIRY) or b"").hex()
+        return self.fields.hex(f.EXPIRY)
 
     @property
     def authorisation(self) -> str:
@@ -567,20 +461,12 @@ class StatusInformation(_OfFields):
         """The terminal's remark."""
         return (self.fields.get(f.TEXT) or b"").decode(charset, "replace")
 
-    def _number(self, name: int) -> int | None:
-        raw = self.fields.get(name)
-        return None if raw is None else from_bcd(raw)
-
     @classmethod
-    def decode(cls, apdu: Apdu) -> StatusInformation:
-        """The message of an APDU.
-
-        :raises Garbled: when a number in it is none.
-        """
-        message = cls(Fields.decode(apdu.data))
-        # Looked at now, so that whoever reads a message that was taken never meets an error.
+    def _read(cls, data: bytes) -> Self:
+        message = super()._read(data)
+        # Checked now, so that reading a property of a message that was taken never fails.
         for name in (f.AMOUNT, f.RECEIPT, f.TRACE, f.CURRENCY):
-            message._number(name)
+            message.fields.number(name)
         message.totals  # noqa: B018
         return message
 
@@ -619,10 +505,10 @@ class BatchTotals:
 
 
 @dataclass(frozen=True)
-class IntermediateStatus:
+class IntermediateStatus(_Message):
     """``04 FF``: what the terminal does or waits for."""
 
-    control: ClassVar[int] = 0x04FF
+    control = 0x04FF
     status: int
     minutes: int | None = None
     """How long the next message may take, instead of the usual limit."""
@@ -635,24 +521,19 @@ class IntermediateStatus:
             line.value for part in self.fields.tlv if part.tag == TEXTS for line in part.parts if line.tag == LINE
         )
 
-    def encode(self) -> Apdu:
-        """The APDU."""
+    def _data(self) -> bytes:
         minutes = b"" if self.minutes is None else bcd(self.minutes, 1)
-        return Apdu(self.control, bytes([self.status]) + minutes + self.fields.encode())
+        return bytes([self.status]) + minutes + self.fields.encode()
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> IntermediateStatus:
-        """The message of an APDU.
-
-        :raises Garbled: when it is cut short.
-        """
-        if not apdu.data:
+    def _read(cls, data: bytes) -> Self:
+        if not data:
             raise Garbled("an intermediate status without a status")
-        rest = apdu.data[1:]
-        # The limit may be left out; then a container begins at once, and a limit of 06 is told apart by its length.
+        rest = data[1:]
+        # The limit may be left out; then a container begins at once. Its length distinguishes it from a limit of 06.
         bare = rest[:1] == b"\x06" and _is_container(rest)
         minutes = from_bcd(rest[:1]) if rest and not bare else None
-        message = cls(apdu.data[0], minutes, Fields.decode(rest if bare else rest[1:]))
+        message = cls(data[0], minutes, Fields.decode(rest if bare else rest[1:]))
         message.texts  # noqa: B018
         return message
 
@@ -669,24 +550,24 @@ def _is_container(raw: bytes) -> bool:
 
 @dataclass(frozen=True)
 class StatusReport:
-    """What a status enquiry is answered: ``status`` 0 is ready; ``version`` of the software may be missing."""
+    """The answer to a status enquiry: ``status`` 0 is ready; ``version`` of the software may be missing."""
 
     status: int
     version: str = ""
 
 
 @dataclass(frozen=True)
-class Completion:
+class Completion(_Message):
     """``06 0F``: the operation is over and the till is master again. What the data mean depends on the command."""
 
-    control: ClassVar[int] = 0x060F
+    control = 0x060F
     data: bytes = b""
 
     @property
     def fields(self) -> Fields:
         """The data as fields: everywhere but after a status enquiry.
 
-        :raises Garbled: when they are none.
+        :raises Garbled: when they are not fields.
         """
         return Fields.decode(self.data)
 
@@ -694,15 +575,15 @@ class Completion:
     def result(self) -> int:
         """The result that it carries, 0 when it carries none.
 
-        :raises Garbled: when the data are no fields.
+        :raises Garbled: when the data are not fields.
         """
-        return (self.fields.get(f.RESULT) or b"\0")[0]
+        return self.fields.byte(f.RESULT)
 
     @property
     def report(self) -> StatusReport:
         """The data as the answer to a status enquiry.
 
-        :raises Garbled: when they are none.
+        :raises Garbled: when they are cut short.
         """
         data, version = self.data, b""
         # The version has no name, only the three digits of its length.
@@ -713,74 +594,61 @@ class Completion:
             raise Garbled("the answer to a status enquiry is cut short", self.data)
         return StatusReport(data[0], _ascii(version))
 
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, self.data)
+    def _data(self) -> bytes:
+        return self.data
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> Completion:
-        """The message of an APDU."""
-        return cls(apdu.data)
+    def _read(cls, data: bytes) -> Self:
+        return cls(data)
 
 
 @dataclass(frozen=True)
-class AbortReport:
+class AbortReport(_Message):
     """``06 1E``: the operation failed and the till is master again."""
 
-    control: ClassVar[int] = 0x061E
+    control = 0x061E
     result: int
     data: bytes = b""
     """What follows: the currency, when that is wrong, or fields."""
 
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, bytes([self.result]) + self.data)
+    def _data(self) -> bytes:
+        return bytes([self.result]) + self.data
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> AbortReport:
-        """The message of an APDU.
-
-        :raises Garbled: when it is empty.
-        """
-        if not apdu.data:
+    def _read(cls, data: bytes) -> Self:
+        if not data:
             raise Garbled("an abort without a result")
-        return cls(apdu.data[0], apdu.data[1:])
+        return cls(data[0], data[1:])
 
 
 @dataclass(frozen=True)
-class PrintLine:
+class PrintLine(_Message):
     """``06 D1``: one line of a slip; `protocols.terminals.zvt.slips` reads the attribute."""
 
-    control: ClassVar[int] = 0x06D1
+    control = 0x06D1
     attribute: int
     text: bytes = b""
     fields: Fields = NO_FIELDS
-    """Some terminals add a container behind the text (terminals.md 7.9)."""
+    """Some terminals add a container behind the text (docs/reference/zvt.md#vendors)."""
 
-    def encode(self) -> Apdu:
-        """The APDU."""
-        return Apdu(self.control, bytes([self.attribute]) + self.text + self.fields.encode())
+    def _data(self) -> bytes:
+        return bytes([self.attribute]) + self.text + self.fields.encode()
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> PrintLine:
-        """The message of an APDU.
-
-        :raises Garbled: when it is empty.
-        """
-        if not apdu.data:
+    def _read(cls, data: bytes) -> Self:
+        if not data:
             raise Garbled("a print line without its attribute")
-        text = apdu.data[1:]
+        text = data[1:]
         for at in range(len(text)):
             if text[at] == f.CONTAINER and _is_container(text[at:]):
-                return cls(apdu.data[0], text[:at], Fields.decode(text[at:]))
-        return cls(apdu.data[0], text)
+                return cls(data[0], text[:at], Fields.decode(text[at:]))
+        return cls(data[0], text)
 
 
-@dataclass(frozen=True)
 class PrintBlock(_OfFields):
     """``06 D3``: a whole slip, as data objects in a container."""
 
-    control: ClassVar[int] = 0x06D3
+    control = 0x06D3
 
     @classmethod
     def of(cls, kind: int, *lines: bytes) -> PrintBlock:
@@ -790,7 +658,7 @@ class PrintBlock(_OfFields):
 
     @property
     def kind(self) -> int:
-        """1 merchant, 2 customer, 3 administration, 0 when it is not told."""
+        """1 merchant, 2 customer, 3 administration, 0 when it is missing."""
         raw = find(self.fields.tlv, RECEIPT_KIND)
         return raw[0] if raw else 0
 
@@ -811,12 +679,8 @@ class PrintBlock(_OfFields):
         return tuple(lines)
 
     @classmethod
-    def decode(cls, apdu: Apdu) -> PrintBlock:
-        """The message of an APDU.
-
-        :raises Garbled: when a data object is cut short.
-        """
-        message = cls(Fields.decode(apdu.data))
+    def _read(cls, data: bytes) -> Self:
+        message = super()._read(data)
         message.lines  # noqa: B018
         return message
 
@@ -829,13 +693,12 @@ class Unknown:
     data: bytes = b""
 
     def encode(self) -> Apdu:
-        """The APDU."""
+        """The message as an APDU."""
         return Apdu(self.control, self.data)
 
 
-Message = (
+Known = (
     Acknowledge
-    | Negative
     | Registration
     | StatusEnquiry
     | Authorisation
@@ -856,32 +719,12 @@ Message = (
     | AbortReport
     | PrintLine
     | PrintBlock
-    | Unknown
 )
+"""Messages with a control field of their own."""
 
-_DECODERS: dict[int, Callable[[Apdu], Message]] = {
-    0x8000: Acknowledge.decode,
-    0x0600: Registration.decode,
-    0x0501: StatusEnquiry.decode,
-    0x0601: Authorisation.decode,
-    0x0630: Reversal.decode,
-    0x0631: Refund.decode,
-    0x0650: EndOfDay.decode,
-    0x0610: SendTotals.decode,
-    0x0693: Initialisation.decode,
-    0x0620: RepeatReceipt.decode,
-    0x0612: ReprintReceipts.decode,
-    0x06C0: ReadCard.decode,
-    0x06B0: Abort.decode,
-    0x0602: LogOff.decode,
-    0x0670: Diagnosis.decode,
-    0x040F: StatusInformation.decode,
-    0x04FF: IntermediateStatus.decode,
-    0x060F: Completion.decode,
-    0x061E: AbortReport.decode,
-    0x06D1: PrintLine.decode,
-    0x06D3: PrintBlock.decode,
-}
+Message = Known | Negative | Unknown
+
+_DECODERS: dict[int, Callable[[Apdu], Message]] = {kind.control: kind.decode for kind in get_args(Known)}
 
 
 def decode(apdu: Apdu) -> Message:
@@ -890,6 +733,6 @@ def decode(apdu: Apdu) -> Message:
     :raises Garbled: when its data are not what its control field promises.
     """
     if apdu.control >> 8 == 0x84:
-        return Negative.decode(apdu)
+        return Negative(apdu.control & 0xFF, apdu.data)
     decoder = _DECODERS.get(apdu.control)
     return Unknown(apdu.control, apdu.data) if decoder is None else decoder(apdu)

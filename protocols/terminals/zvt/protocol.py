@@ -1,12 +1,12 @@
-"""The till's end of a ZVT line: one operation at a time, each ending in an `Answer` or a wire error.
+"""The till's end of a ZVT line: one operation at a time, each ending in an `ZvtAnswer` or a wire error.
 
-Money and acknowledgements (terminals.md 7.8, rule 7): the terminal keeps a booking only when its status information
-is acknowledged, so the acknowledgement waits for the caller's ``store``. When storing a payment or a refund fails,
-the answer is ``84 66`` and the terminal takes the booking back. A status information that nobody asked for is
-acknowledged only when ``stray`` has taken it.
+The terminal keeps a booking only when its status information is acknowledged, so the acknowledgement waits for the
+caller's ``store`` (docs/reference/zvt.md#acknowledgements). When storing a payment or a refund fails, the answer is
+``84 66`` and the terminal reverses the booking. A status information outside an operation is acknowledged only when
+``stray`` has taken it.
 
-Whatever the line does after a limit has passed, nothing of it reaches the next operation: the line is closed, and
-the caller asks `ZvtProtocol.last_result` on a new one (rules 3, 18).
+After a timeout the line is closed, so that nothing late reaches the next operation; the caller queries
+`ZvtProtocol.last_result` on a new line.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred
-from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITransport
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, Silent, WireError
+from protocols.terminals.lines import drop, notify, silent, stop
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import messages as m
 from protocols.terminals.zvt.apdu import Apdu
@@ -31,11 +32,11 @@ from protocols.terminals.zvt.slips import Slip, SlipCollector
 from protocols.terminals.zvt.tlv import Tlv
 
 Store = Callable[[m.StatusInformation], object]
-"""Puts a status information where it outlives us; may return a Deferred or a coroutine, and may fail."""
-Progress = Callable[[m.IntermediateStatus], None]
-"""Hears what the terminal does."""
+"""Stores a status information; may return a Deferred or a coroutine, and may fail."""
+StateListener = Callable[[m.IntermediateStatus], None]
+"""Is called with each intermediate state."""
 Stray = Callable[[m.Message], object]
-"""Takes a message that belongs to no operation of ours; may return a Deferred or a coroutine, and may fail."""
+"""Takes a message that belongs to no operation; may return a Deferred or a coroutine, and may fail."""
 
 
 @dataclass(frozen=True)
@@ -43,22 +44,22 @@ class ZvtSettings:
     """How a till and its terminal work together."""
 
     password: str = "000000"
-    """Six digits; some set-ups have 123456 (terminals.md 7.4)."""
+    """Six digits; some terminals have 123456."""
     currency: int = 980
     """ISO number: 980 hryvnia, 978 euro."""
     slips: bool = True
     """The terminal sends its slips to the till instead of printing them."""
     locks_menu: bool = True
-    """Payments and administration are begun at the till alone."""
+    """Payments and administration are started at the till only."""
     abort_payments: bool = False
-    """Send an abort during a payment too. By the paper only reading a card may be aborted; many terminals obey all
-    the same, some cannot (terminals.md 7.3, 7.9)."""
+    """Send an abort during a payment too. By the standard only reading a card may be aborted; many terminals accept
+    it anyway, some do not (docs/reference/zvt.md#vendors)."""
     charset: str = "cp437"
-    """The terminal's character set; CardComplete has iso-8859-1 (terminals.md 7.6)."""
+    """The terminal's character set; CardComplete has iso-8859-1."""
     serial: bool = False
     """Frames and acknowledgements of a serial line."""
     patience: float = 300.0
-    """Seconds for a whole operation, whatever the terminal says in between."""
+    """Seconds for a whole operation, whatever the terminal sends in between."""
     t1: float = T1
     t2: float = T2
     t3: float = 5.0
@@ -75,7 +76,7 @@ class ZvtSettings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ZvtAnswer:
     """How an operation ended."""
 
     taken: bool
@@ -87,11 +88,11 @@ class Answer:
     statuses: tuple[m.StatusInformation, ...] = ()
     """Every status information, in order; repeats of one are left out."""
     stored: bool = True
-    """False when storing a status information failed; a payment was then ordered back."""
+    """False when storing a status information failed; the terminal was then told to reverse a payment."""
     completion: m.Completion | None = None
     slips: tuple[Slip, ...] = ()
     states: tuple[int, ...] = ()
-    """Intermediate states that were passed."""
+    """Intermediate states, in order."""
 
     @property
     def status(self) -> m.StatusInformation | None:
@@ -100,7 +101,7 @@ class Answer:
 
     @property
     def done(self) -> bool:
-        """Whether the terminal did what it was asked for."""
+        """Whether the terminal did what was requested."""
         return self.taken and self.completed and self.result == codes.OK
 
     @property
@@ -110,7 +111,7 @@ class Answer:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the terminal's messages contradict each other: booked, and then aborted. Only a query tells."""
+        """Whether the terminal's messages contradict each other: booked, and then aborted. Only a query decides."""
         booked = any(status.result == codes.OK and status.amount for status in self.statuses)
         return self.taken and not self.approved and booked
 
@@ -119,9 +120,8 @@ class Answer:
 class _Exchange:
     """One operation on its way."""
 
-    due: Deferred[Answer]
     store: Store | None = None
-    progress: Progress | None = None
+    progress: StateListener | None = None
     refusable: bool = False
     """Whether ``84 66`` may answer a status information that could not be stored."""
     ends_with_status: bool = False
@@ -131,15 +131,16 @@ class _Exchange:
     statuses: list[m.StatusInformation] = field(default_factory=list)
     not_stored: list[m.StatusInformation] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
+    due: Deferred[ZvtAnswer] = field(default_factory=Deferred)
     slips: SlipCollector = field(default_factory=SlipCollector)
     t4: float = 180.0
 
 
 class ZvtProtocol(Protocol):
-    """A till on a ZVT line. One method for each operation; each returns a Deferred of an `Answer`.
+    """A till on a ZVT line. One method for each operation; each returns a Deferred of an `ZvtAnswer`.
 
     The Deferreds fail with `Silent` (T3, T4 or patience ran out), `LineLost` or `Garbled`; the line is then closed.
-    Cancelling one closes the line too. One operation at a time: whoever drives a terminal gives turns.
+    Cancelling one closes the line too. The caller runs one operation at a time.
 
     :param stray: takes messages that belong to no operation.
     """
@@ -154,56 +155,56 @@ class ZvtProtocol(Protocol):
         self._link: Link | None = None
         self._limit: IDelayedCall | None = None
         self._storing = False
-        # An abort was sent and is not answered: the next acknowledgement is for it, whoever waits by then.
+        # An abort was sent and is not answered: the next acknowledgement is for it.
         self._abort_open = False
         self._waiting: deque[m.Message] = deque()
 
     # Operations.
 
-    def register(self) -> Deferred[Answer]:
-        """Introduce the till: the first thing on every line."""
+    def register(self) -> Deferred[ZvtAnswer]:
+        """Introduce the till: the first command on every line."""
         settings = self.settings
         fields = NO_FIELDS
         if settings.slips:
             # Whole slips where the terminal can, single lines elsewhere.
             blocks = Tlv.of(m.COMMANDS, Tlv(0x0A, bytes.fromhex("06d3")))
             fields = Fields.of(tlv=(blocks,))
-        return self._ask(m.Registration(settings.password, settings.config, settings.currency, fields))
+        return self._ask(m.Registration(settings.password, settings.config, settings.currency, fields), _Exchange())
 
-    def status(self) -> Deferred[Answer]:
-        """Ask how the terminal is; ``answer.completion.report`` tells."""
-        return self._ask(m.StatusEnquiry())
+    def status(self) -> Deferred[ZvtAnswer]:
+        """Query the terminal's status; it is ``answer.completion.report``."""
+        return self._ask(m.StatusEnquiry(), _Exchange())
 
     def pay(
         self,
         amount: int,
         store: Store,
         *,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         receipt_known: int | None = None,
         card_read: bool = False,
-    ) -> Deferred[Answer]:
+    ) -> Deferred[ZvtAnswer]:
         """Take ``amount`` minor units; the approved sum is that of the status information.
 
         :param receipt_known: the last receipt number that we stored, 0 when there is none yet: a terminal that is one
-            ahead takes its newer booking back (terminals.md 7.8). `None` says nothing.
+            ahead reverses its newer booking. `None` leaves it out.
         :param card_read: use the card of `read_card`.
         """
         kind = m.CARD_JUST_READ if card_read else None
         command = m.Authorisation.of(amount, self.settings.currency, kind, *_known(receipt_known))
-        return self._ask(command, store, progress, refusable=True)
+        return self._ask(command, _Exchange(store, progress, refusable=True))
 
     def refund(
         self,
         amount: int,
         store: Store,
         *,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         receipt_known: int | None = None,
-    ) -> Deferred[Answer]:
-        """Give ``amount`` minor units back to whoever shows a card; ZVT has no reference to the payment."""
+    ) -> Deferred[ZvtAnswer]:
+        """Give ``amount`` minor units back on the card that is shown; ZVT has no reference to the payment."""
         command = m.Refund.of(self.settings.password, amount, self.settings.currency, *_known(receipt_known))
-        return self._ask(command, store, progress, refusable=True)
+        return self._ask(command, _Exchange(store, progress, refusable=True))
 
     def reverse(
         self,
@@ -211,52 +212,52 @@ class ZvtProtocol(Protocol):
         store: Store,
         *,
         amount: int | None = None,
-        progress: Progress | None = None,
+        progress: StateListener | None = None,
         receipt_known: int | None = None,
-    ) -> Deferred[Answer]:
-        """Take back the booking ``receipt``; some banks take back only the last one (terminals.md 7.4).
+    ) -> Deferred[ZvtAnswer]:
+        """Reverse the booking ``receipt``; some banks reverse only the last one.
 
-        When storing fails the message is acknowledged all the same: nobody says what a refusal would do here.
+        The message is acknowledged even when storing fails: the effect of a refusal is not specified here.
         """
         currency = self.settings.currency if amount is not None else m.UNKNOWN_CURRENCY
         command = m.Reversal.of(self.settings.password, receipt, amount, currency, *_known(receipt_known))
-        return self._ask(command, store, progress)
+        return self._ask(command, _Exchange(store, progress))
 
-    def settle(self, store: Store, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def settle(self, store: Store, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Close the batch; ``answer.status.totals`` has counts and sums."""
-        return self._ask(m.EndOfDay(self.settings.password), store, progress)
+        return self._ask(m.EndOfDay(self.settings.password), _Exchange(store, progress))
 
-    def totals(self, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def totals(self, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Ask for the totals of the open batch; they come as a slip, and as fields from some terminals."""
-        return self._ask(m.SendTotals(self.settings.password), None, progress)
+        return self._ask(m.SendTotals(self.settings.password), _Exchange(progress=progress))
 
-    def last_result(self) -> Deferred[Answer]:
-        """Ask for the last status information without printing: the recovery query (terminals.md rule 3).
+    def last_result(self) -> Deferred[ZvtAnswer]:
+        """Query the last status information without printing (docs/reference/zvt.md#recovery).
 
-        It belongs to our operation only when receipt number, sum and time say so (rule 6).
+        It belongs to our operation only when receipt number, sum and time match.
         """
-        return self._ask(m.RepeatReceipt.of(self.settings.password, m.SEND_AGAIN | m.DO_NOT_PRINT))
+        return self._ask(m.RepeatReceipt.of(self.settings.password, m.SEND_AGAIN | m.DO_NOT_PRINT), _Exchange())
 
-    def reprint(self) -> Deferred[Answer]:
-        """Get the last slip again; no money moves (rule 15)."""
-        return self._ask(m.RepeatReceipt.of(self.settings.password))
+    def reprint(self) -> Deferred[ZvtAnswer]:
+        """Get the last slip again; no money moves."""
+        return self._ask(m.RepeatReceipt.of(self.settings.password), _Exchange())
 
-    def read_card(self, timeout: int = 30, *, progress: Progress | None = None) -> Deferred[Answer]:
-        """Wait ``timeout`` seconds, 1 to 99, for a card; ``answer.status`` tells what it is."""
-        return self._ask(m.ReadCard(timeout), None, progress, ends_with_status=True, abortable=True)
+    def read_card(self, timeout: int = 30, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
+        """Wait ``timeout`` seconds, 1 to 99, for a card; ``answer.status`` has its data."""
+        return self._ask(m.ReadCard(timeout), _Exchange(progress=progress, ends_with_status=True, abortable=True))
 
-    def diagnose(self, *, progress: Progress | None = None) -> Deferred[Answer]:
+    def diagnose(self, *, progress: StateListener | None = None) -> Deferred[ZvtAnswer]:
         """Let the terminal try its connection to the bank."""
-        return self._ask(m.Diagnosis(), None, progress)
+        return self._ask(m.Diagnosis(), _Exchange(progress=progress))
 
-    def log_off(self) -> Deferred[Answer]:
+    def log_off(self) -> Deferred[ZvtAnswer]:
         """Leave: the terminal goes back to working by itself."""
-        return self._ask(m.LogOff(), ends_with_acknowledgement=True)
+        return self._ask(m.LogOff(), _Exchange(ends_with_acknowledgement=True))
 
     def interrupt(self) -> bool:
-        """Wish that the running operation stops; false when this one cannot be asked to.
+        """Send an abort for the running operation; false when it cannot be aborted.
 
-        The operation's own Deferred tells how it ended: an approval may still come (rule 8).
+        The operation's own Deferred has its end: an approval may still come (docs/reference/terminals.md#rule-8).
         """
         exchange = self._exchange
         if exchange is None or self._link is None or not exchange.taken or self._abort_open:
@@ -281,7 +282,7 @@ class ZvtProtocol(Protocol):
             self._link = TcpLink(write, self._received)
 
     def dataReceived(self, data: bytes) -> None:
-        """Read what the terminal sends; anything that is no ZVT ends the line."""
+        """Read what the terminal sends; anything that is not ZVT ends the line."""
         if self._link is None:
             return
         try:
@@ -290,42 +291,22 @@ class ZvtProtocol(Protocol):
             self._broken(garbled)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Whoever waits hears that the line is gone."""
+        """Fail the operation that waits."""
         self._end_line(LineLost(reason.getErrorMessage()))
 
-    def _ask(
-        self,
-        command: m.Message,
-        store: Store | None = None,
-        progress: Progress | None = None,
-        *,
-        refusable: bool = False,
-        ends_with_status: bool = False,
-        ends_with_acknowledgement: bool = False,
-        abortable: bool = False,
-    ) -> Deferred[Answer]:
+    def _ask(self, command: m.Message, exchange: _Exchange) -> Deferred[ZvtAnswer]:
         assert self._exchange is None, "one operation at a time"
         if self._link is None:
             return fail(LineLost("the line is closed"))
-        due: Deferred[Answer] = Deferred(self._abandon)
-        self._exchange = _Exchange(
-            due,
-            store,
-            progress,
-            refusable,
-            ends_with_status,
-            ends_with_acknowledgement,
-            abortable,
-            slips=SlipCollector(self.settings.charset),
-            t4=self.settings.t4,
-        )
+        self._exchange = exchange
+        exchange.due = due = Deferred[ZvtAnswer](self._abandon)
+        exchange.slips, exchange.t4 = SlipCollector(self.settings.charset), self.settings.t4
         self._set_limit(self.settings.t3)
         self._send(command)
-        patience = self.settings.patience
-        return due.addTimeout(patience, self._clock, lambda _, seconds: Failure(Silent(seconds)))
+        return due.addTimeout(self.settings.patience, self._clock, silent)
 
-    def _abandon(self, _: Deferred[Answer]) -> None:
-        # A late answer must not pass for the answer to the next question: the line goes with the operation.
+    def _abandon(self, _: Deferred[ZvtAnswer]) -> None:
+        # A late answer must not be taken for the answer to the next command, so the line is closed.
         self._exchange = None
         self._end_line(LineLost("the operation was given up"))
 
@@ -341,10 +322,10 @@ class ZvtProtocol(Protocol):
         try:
             message = m.decode(apdu)
         except Garbled as garbled:
-            # Not the data: they may hold what a card holds (terminals.md rule 19).
+            # Without the data: they may contain card data (docs/reference/terminals.md#rule-19).
             raise Garbled(f"message {apdu.control:04X} cannot be read, {garbled.what}") from None
         if self._storing:
-            # The terminal should wait for the acknowledgement; where it does not, order is kept here.
+            # The terminal should wait for the acknowledgement; if it does not, the order is kept here.
             if not (self._exchange is not None and message in self._exchange.statuses):
                 self._waiting.append(message)
             return
@@ -362,7 +343,7 @@ class ZvtProtocol(Protocol):
         elif isinstance(message, m.Negative):
             self._refused(exchange, message)
         elif not exchange.taken:
-            # Until our command is acknowledged, whatever comes belongs to something before it.
+            # Until our command is acknowledged, every message belongs to something before it.
             self._take_stray(message)
         else:
             self._set_limit(exchange.t4)
@@ -370,7 +351,7 @@ class ZvtProtocol(Protocol):
 
     def _acknowledged(self, exchange: _Exchange) -> None:
         if exchange.taken:
-            return  # a second one says nothing new
+            return  # a repeat
         exchange.taken = True
         if exchange.ends_with_acknowledgement:
             self._settle(exchange, completed=True, result=codes.OK)
@@ -379,7 +360,7 @@ class ZvtProtocol(Protocol):
 
     def _refused(self, exchange: _Exchange, message: m.Negative) -> None:
         if exchange.taken:
-            # It was taken and runs: only its own end says how it ended.
+            # It was taken and runs: only its own end counts.
             self.log.warn("the terminal sent 84 {code:02X} in the middle", code=message.code)
         else:
             self._settle(exchange, completed=False, result=message.code)
@@ -395,7 +376,7 @@ class ZvtProtocol(Protocol):
             if message.minutes:
                 exchange.t4 = message.minutes * 60.0
                 self._set_limit(exchange.t4)
-            self._tell(exchange, message)
+            notify(exchange.progress, message)
         elif isinstance(message, m.PrintLine):
             exchange.slips.add_line(message)
         elif isinstance(message, m.PrintBlock):
@@ -408,19 +389,10 @@ class ZvtProtocol(Protocol):
             # Clock and dial-up messages need no more than the acknowledgement.
             self.log.info("the terminal sent {control:04X}", control=message.encode().control)
 
-    def _tell(self, exchange: _Exchange, message: m.IntermediateStatus) -> None:
-        if exchange.progress is None:
-            return
-        try:
-            exchange.progress(message)
-        except Exception:
-            # Who watches must not cost anybody a payment.
-            self.log.failure("whoever watches the progress failed")
-
     def _status(self, exchange: _Exchange, message: m.StatusInformation) -> None:
-        """Store a status information, then acknowledge it; a repeat of one is answered as before."""
+        """Store a status information, then acknowledge it; a repeat gets the same answer."""
         if message in exchange.statuses:
-            self._send(self._verdict(exchange, message))
+            self._send(self._reply(exchange, message))
             return
         exchange.statuses.append(message)
         if exchange.store is None:
@@ -444,12 +416,12 @@ class ZvtProtocol(Protocol):
             self._take(self._waiting.popleft())
 
     def _answered(self, exchange: _Exchange, message: m.StatusInformation) -> None:
-        self._send(self._verdict(exchange, message))
+        self._send(self._reply(exchange, message))
         if exchange.ends_with_status:
             self._settle(exchange, completed=message.result == codes.OK, result=message.result)
 
-    def _verdict(self, exchange: _Exchange, message: m.StatusInformation) -> m.Message:
-        """What answers a status information."""
+    def _reply(self, exchange: _Exchange, message: m.StatusInformation) -> m.Message:
+        """The answer to a status information."""
         if message in exchange.not_stored and exchange.refusable and message.result == codes.OK:
             return m.Negative(codes.NO_GOODS)
         return m.Acknowledge()
@@ -458,8 +430,8 @@ class ZvtProtocol(Protocol):
         self, exchange: _Exchange, *, completed: bool, result: int, completion: m.Completion | None = None
     ) -> None:
         self._exchange = None
-        self._cancel_limit()
-        answer = Answer(
+        stop(self._limit)
+        answer = ZvtAnswer(
             exchange.taken,
             completed,
             result,
@@ -472,7 +444,7 @@ class ZvtProtocol(Protocol):
         exchange.due.callback(answer)
 
     def _take_stray(self, message: m.Message) -> None:
-        """A message while nothing runs: consumed and told, never kept for the next operation."""
+        """Consume and log a message while nothing runs; it is never kept for the next operation."""
         self.log.warn("the terminal sent {control:04X} unasked", control=message.encode().control)
         if isinstance(message, m.Acknowledge | m.Negative):
             return
@@ -483,48 +455,36 @@ class ZvtProtocol(Protocol):
         taken = maybeDeferred(self._stray, message)
         taken.addCallbacks(
             lambda _: self._send(m.Acknowledge()),
-            lambda failure: self.log.error("nobody took it: {reason}", reason=failure.getErrorMessage()),
+            lambda failure: self.log.error("it was not taken: {reason}", reason=failure.getErrorMessage()),
         )
 
     def _set_limit(self, seconds: float) -> None:
-        self._cancel_limit()
+        stop(self._limit)
         self._limit = self._clock.callLater(seconds, self._silent, seconds)
-
-    def _cancel_limit(self) -> None:
-        if self._limit is not None and self._limit.active():
-            self._limit.cancel()
 
     def _silent(self, seconds: float) -> None:
         exchange = self._exchange
         noise = self._link.noise if self._link is not None and (exchange is None or not exchange.taken) else b""
-        # A terminal that took nothing and something else that talks are told apart (rule 17).
-        self._broken(Garbled("this is no ZVT", noise) if noise else Silent(seconds))
+        # A peer that sends something else is not a silent terminal (docs/reference/terminals.md#rule-17).
+        self._broken(Garbled("this is not ZVT", noise) if noise else Silent(seconds))
 
     def _broken(self, error: WireError) -> None:
         self.log.warn("the ZVT line is closed: {reason}", reason=error)
         self._end_line(error)
 
     def _end_line(self, error: WireError) -> None:
-        """Close the line and tell whoever waits; once."""
-        self._cancel_limit()
+        """Close the line and fail the operation that waits; once."""
+        stop(self._limit)
         self._waiting.clear()
         self._storing = False
         if self._link is not None:
             self._link.stop()
             self._link = None
-            _drop(self.transport)
+            if self.transport is not None:
+                drop(self.transport)
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
             exchange.due.errback(error)
-
-
-def _drop(transport: ITransport | None) -> None:
-    """Close for good: what is still to be written must not reach the terminal later."""
-    abort = getattr(transport, "abortConnection", None)
-    if abort is not None:
-        abort()
-    elif transport is not None:
-        transport.loseConnection()
 
 
 def _known(receipt: int | None) -> tuple[Tlv, ...]:
@@ -538,4 +498,4 @@ def _result(exchange: _Exchange, completion: m.Completion) -> int:
     try:
         return completion.result
     except Garbled:
-        return codes.OK  # the answer to a status enquiry is no fields
+        return codes.OK  # the answer to a status enquiry has no fields

@@ -1,4 +1,4 @@
-"""Slips that the terminal lets the till print, put together from lines or blocks (terminals.md 7.5)."""
+"""Slips that the terminal lets the till print, put together from lines or blocks (docs/reference/zvt.md#messages)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SPECIAL, _CENTRED, _WIDE, _HIGH, _INDENT = 0x80, 0x40, 0x20, 0x10, 0x0F
 _FEED, _PLAIN = 0xFF, 0x80
 
 KINDS = {1: "merchant", 2: "customer", 3: "administration"}
-"""Whom a slip is for; lines that come one by one do not tell."""
+"""Whom a slip is for; single lines do not say."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Slip:
 class SlipCollector:
     """Puts slips together in the order in which their lines come.
 
-    :param charset: name of the terminal's character set for Python: CP437 unless it was told another.
+    :param charset: name of the terminal's character set for Python: CP437 unless another one is set.
     """
 
     def __init__(self, charset: str = "cp437") -> None:

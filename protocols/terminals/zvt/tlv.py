@@ -1,7 +1,7 @@
-"""Data objects with tag and length (TLV), the part of ZVT that grows (terminals.md 7.6).
+"""Data objects with tag and length (TLV), the extensible part of ZVT (docs/reference/zvt.md#fields).
 
 A tag has one byte, or more when the low five bits of the first are all set (``1F 07``); each byte after that but the
-last has bit 80. Bit 20 of the first byte says that the value is made of data objects itself. Lengths are
+last has bit 80. Bit 20 of the first byte marks a value that is made of data objects. Lengths are
 ``00``-``7F``, ``81 xx`` or ``82 hi lo``.
 """
 
@@ -45,7 +45,7 @@ class Tlv:
         return decode_all(self.value)
 
     def encode(self) -> bytes:
-        """The bytes of it, with the shortest length."""
+        """Its bytes, with the shortest length."""
         return _tag_bytes(self.tag) + encode_length(len(self.value)) + self.value
 
 
@@ -95,7 +95,7 @@ def encode_length(size: int) -> bytes:
 def read_length(raw: bytes, place: int) -> tuple[int, int]:
     """The length at ``place`` and where it ends.
 
-    :raises Garbled: when there is none, or one of a form that ZVT does not know.
+    :raises Garbled: when there is none, or it has an unknown form.
     """
     if place < len(raw):
         first = raw[place]
