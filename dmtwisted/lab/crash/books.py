@@ -73,15 +73,15 @@ def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], 
     found = Findings()
     sales = [entry for entry in ledger if entry.kind == "sale"]
     taken = Counter((entry.number, entry.fiscal_number, entry.sum) for entry in sales)
-    told = Counter((int(sale.docno), sale.doccode, sale.sum) for sale in sold)
+    answered = Counter((int(sale.docno), sale.doccode, sale.sum) for sale in sold)
     for sale in sold:
         receipt = int(sale.docno), sale.doccode, sale.sum
         if not taken[receipt]:
             found.lost.append(f"{register}: {sale} is not in the ledger")
-        elif told[receipt] > taken[receipt]:
+        elif answered[receipt] > taken[receipt]:
             found.lost.append(f"{register}: {sale} shares its receipt with another tag")
     for receipt, times in taken.items():
-        if times > told[receipt]:
+        if times > answered[receipt]:
             found.doubled.append(f"{register}: receipt {receipt} is in the ledger and no till has it")
     numbers = [entry.number for entry in ledger]
     for place, number in enumerate(numbers, 1):
@@ -205,13 +205,13 @@ def compare_shop(register: str, tasks: Sequence[TillTask], books: Books) -> Find
         if task.receipt is not None
     ]
     found = compare_books(register, sold, books.ledger, books.journal)
-    told = {(task.terminal, task.kopecks): task for task in tasks if task.terminal}
+    paid = {(task.terminal, task.kopecks): task for task in tasks if task.terminal}
     for terminal, entries in books.terminals.items():
         held = net_payments(entries)
         found.doubled += _given_back(entries, terminal)
-        for kopecks in set(held) - {kopecks for name, kopecks in told if name == terminal}:
+        for kopecks in set(held) - {kopecks for name, kopecks in paid if name == terminal}:
             found.doubled.append(f"{terminal}: {kopecks} was paid and no till knows it")
-        for (name, kopecks), task in told.items():
+        for (name, kopecks), task in paid.items():
             if name == terminal:
                 _judge_money(task, held[kopecks], found)
     refusals = {
