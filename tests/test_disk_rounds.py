@@ -1,4 +1,4 @@
-"""The rounds on a broken disk: their plan; and two of each kind when asked for (`DMTWISTED_SLOW`)."""
+"""The rounds with a failing disk: their plan, and two of each kind on request (`DMTWISTED_SLOW`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.crash.disk_rounds import KINDS, CountingWire, main, plan
 
 
 class PlanTests(SynchronousTestCase):
-    """What breaks when."""
+    """The plan of the rounds."""
 
     def test_seed(self) -> None:
-        """A seed gives the same plan each time, another seed another one; every kind comes as often."""
+        """A seed gives the same plan each time, another seed another one; every kind occurs equally often."""
         self.assertEqual(plan(7, 16), plan(7, 16))
         self.assertNotEqual(plan(7, 16), plan(8, 16))
         self.assertEqual(set(Counter(turn.kind for turn in plan(7, 16)).values()), {2})
         self.assertEqual({turn.kind for turn in plan(7, 16)}, set(KINDS))
 
     def test_heard(self) -> None:
-        """Each answer that a till hears is counted by its code."""
+        """The answers that a till gets are counted by their codes."""
         results: Counter[int] = Counter()
         wire = CountingWire(results, 1)
         for res in (0, 1082, 1082):
