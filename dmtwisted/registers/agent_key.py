@@ -162,7 +162,6 @@ def _failed(why: str) -> Refused:
 
 
 def _certificate_in(raw: bytes) -> Certificate:
-
     try:
         certificate = read_certificate(raw)
     except CryptoError as error:
@@ -177,7 +176,6 @@ def _checked(message: bytes, content: bytes, moment: datetime) -> Certificate:
 
     :raises Refused: 1069 when anything is wrong with it.
     """
-
     try:
         verdict = verify(message, moment, None)
         faults = [*verdict.faults, *profile_faults(read(message))]
