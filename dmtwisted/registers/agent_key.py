@@ -68,13 +68,10 @@ class AgentKey:
         :raises Refused: 1069 when it cannot be asked, or has no key that may sign.
         """
         if self._certificate is None:
-            self._certificate = await self._ask_key()
-
-    async def _ask_key(self) -> Certificate:
-        key = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
-        if key.protocol != signing_agent.VERSION:
-            raise _failed(f"it speaks version {key.protocol} of the protocol")
-        return await self._clock.aside(_certificate_in, key.certificate)
+            key = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
+            if key.protocol != signing_agent.VERSION:
+                raise _failed(f"it speaks version {key.protocol} of the protocol")
+            self._certificate = await self._clock.aside(_certificate_in, key.certificate)
 
     async def sign(self, content: Callable[[], bytes]) -> bytes:
         """What ``content`` makes, signed by the agent, and checked.
