@@ -192,10 +192,7 @@ class Client:
     # Registers
 
     async def open_shift(self, device: str, cashier: str = "", *, tag: str = "") -> Answer | None:
-        """Open the shift; `None` when it is open already.
-
-        :raises ClientError: as described above.
-        """
+        """Open the shift; `None` when it is open already."""
         try:
             return await self.fiscal(device, 0, tag=tag, cashier=cashier)
         except Refused as refused:
@@ -221,7 +218,6 @@ class Client:
         :param printed: print it too (``/dm/execute-prn``).
         :param batch: take the card payment too (``/dm/execute-pkg``): card, receipt and paper as one operation.
         :param receipt: further members of the receipt, such as ``disc`` or ``comment_up``; ``sum`` is calculated.
-        :raises ClientError: as described above.
         """
         asked = _receipt(rows, pays, receipt)
         path = "/dm/execute-pkg" if batch else "/dm/execute-prn" if printed else "/dm/execute"
@@ -238,27 +234,18 @@ class Client:
         printed: bool = False,
         **receipt: Any,
     ) -> Answer:
-        """One return, fiscalised once; as `sell`.
-
-        :raises ClientError: as described above.
-        """
+        """One return, fiscalised once; as `sell`."""
         path = "/dm/execute-prn" if printed else "/dm/execute"
         return await self.fiscal(
             device, 2, tag=tag, cashier=cashier, path=path, receipt=_receipt(rows, pays, receipt)
         )
 
     async def close_shift(self, device: str, cashier: str = "", *, tag: str = "") -> Answer:
-        """The Z-report, which closes the shift.
-
-        :raises ClientError: as described above.
-        """
+        """The Z-report, which closes the shift."""
         return await self.fiscal(device, 11, tag=tag, cashier=cashier)
 
     async def look_up(self, device: str, tag: str) -> Answer | None:
-        """The stored answer for ``tag``; `None` when nothing was done under it.
-
-        :raises ClientError: as described above.
-        """
+        """The stored answer for ``tag``; `None` when nothing was done under it."""
         try:
             return await self._registered({"device": device, "type": 0, "tag": tag}, tag, "/dm/execute")
         except Refused as refused:
@@ -269,10 +256,7 @@ class Client:
     async def fiscal(
         self, device: str, task: int, *, tag: str = "", path: str = "/dm/execute", **members: Any
     ) -> Answer:
-        """Any task of a register; ``members`` are those of ``fiscal``.
-
-        :raises ClientError: as described above.
-        """
+        """Any task of a register; ``members`` are those of ``fiscal``."""
         tag = tag or str(uuid.uuid4())
         body = {"device": device, "tag": tag, "type": 1, "fiscal": {"task": task, **members}}
         return await self._registered(body, tag, path)
@@ -300,24 +284,17 @@ class Client:
 
         :param transaction_id: the key of this payment, a UUID stored by the caller before the call.
         :param members: further members of ``pay``, such as ``merch``.
-        :raises ClientError: as described above.
         """
         return await self.terminal(device, 1, transaction_id=transaction_id, sum=amount, **members)
 
     async def refund(
         self, device: str, amount: Amount, rrn: str, *, transaction_id: str = "", **members: Any
     ) -> Answer:
-        """Give money back to the card; ``rrn`` is ``info.refundid`` of the payment.
-
-        :raises ClientError: as described above.
-        """
+        """Give money back to the card; ``rrn`` is ``info.refundid`` of the payment."""
         return await self.terminal(device, 2, transaction_id=transaction_id, sum=amount, refundid=rrn, **members)
 
     async def cancel(self, device: str, cancelid: str, *, transaction_id: str = "", **members: Any) -> Answer:
-        """Cancel an operation of the open batch; ``cancelid`` is ``info.cancelid`` of its answer.
-
-        :raises ClientError: as described above.
-        """
+        """Cancel an operation of the open batch; ``cancelid`` is ``info.cancelid`` of its answer."""
         return await self.terminal(device, 3, transaction_id=transaction_id, cancelid=cancelid, **members)
 
     async def look_up_payment(self, device: str, transaction_id: str) -> Answer | None:
@@ -334,8 +311,6 @@ class Client:
         A stored refusal stays the answer of its label. So when the terminal certainly never took the request (5014,
         or 5022 that is stored), it is sent again under a label that is derived from the first one: a later call with
         the same key finds it, whichever try it was.
-
-        :raises ClientError: as described above.
         """
         key = label = transaction_id or str(uuid.uuid4())
         tries = _Tries(self._clock, self._patience, key)

@@ -128,7 +128,9 @@ class Dispatcher:
         if self._store.damage and not (request.type == TYPE_LOOKUP or _lists(request)):
             raise StoreFailed(self._store.damage)
         device = self._by_name(request.device)
-        _check_kind(device, request)
+        if request.type not in TYPES[device.kind]:
+            takes = " and ".join(map(str, sorted(TYPES[device.kind]))) or "no task"
+            raise malformed("type", f"{device.name} is a {device.kind} and takes {takes}")
         if self._stopping:
             raise Refused(Res.DEVICE_BUSY)
         self._running += 1
@@ -210,9 +212,3 @@ def _lists(request: TaskRequest) -> bool:
 
 TYPES = {REGISTER: (TYPE_FISCAL, TYPE_LOOKUP), PRINTER: (TYPE_DOC,), TERMINAL: (TYPE_PAY,), OTHER: ()}
 """The values of ``type`` that each kind of device accepts."""
-
-
-def _check_kind(device: Device, request: TaskRequest) -> None:
-    if request.type not in TYPES[device.kind]:
-        takes = " and ".join(map(str, sorted(TYPES[device.kind]))) or "no task"
-        raise malformed("type", f"{device.name} is a {device.kind} and takes {takes}")

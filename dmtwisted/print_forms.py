@@ -83,26 +83,10 @@ async def _with_forms(
 _TEMPLATE = Text("шаблон друку не застосовано: ", "the print template was left out: ")
 
 
-def _text(form: list[Element], settings: RegisterSettings) -> str:
-    return text.as_data_uri(text.render_text(form, settings.pf_charcount))
-
-
-def _image(form: list[Element], settings: RegisterSettings) -> str:
-    return image.as_data_uri(image.draw(form, settings.pf_dots))
-
-
-def _pdf(form: list[Element], settings: RegisterSettings) -> str:
-    return pdf.as_data_uri(pdf.draw(form, 58 if settings.pf_dots < 512 else 80))
-
-
-def _doccmd(form: list[Element], settings: RegisterSettings) -> str:
-    return doccmd.as_data_uri(form)
-
-
 _DRAWINGS: dict[str, tuple[Callable[[list[Element], RegisterSettings], str], bool]] = {
-    "pf_text": (_text, False),
-    "pf_image": (_image, True),
-    "pf_pdf": (_pdf, True),
-    "pf_doccmd": (_doccmd, False),
+    "pf_text": (lambda form, settings: text.as_data_uri(text.render_text(form, settings.pf_charcount)), False),
+    "pf_image": (lambda form, settings: image.as_data_uri(image.draw(form, settings.pf_dots)), True),
+    "pf_pdf": (lambda form, settings: pdf.as_data_uri(pdf.draw(form, 58 if settings.pf_dots < 512 else 80)), True),
+    "pf_doccmd": (lambda form, settings: doccmd.as_data_uri(form), False),
 }
 """By the member of the answer: what draws the form, and whether that takes long."""

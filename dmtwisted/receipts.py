@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from dmtwisted.answers import Number, amount, success
-from dmtwisted.clock import kyiv, span
+from dmtwisted.clock import kyiv
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
-from dmtwisted.requests import ListRequest, TaskRequest, malformed
+from dmtwisted.requests import ListRequest, TaskRequest, malformed, read_moment
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery
@@ -68,8 +68,8 @@ async def list_receipts(request: TaskRequest, devices: Devices, store: IStore, a
         DocumentQuery(
             devices=list(names),
             kinds=list(documents.LISTED),
-            at_from=_moment("dt_from", asked.dt_from, 0),
-            at_to=_moment("dt_to", asked.dt_to, 1),
+            at_from=read_moment("fiscal.dt_from", asked.dt_from, 0),
+            at_to=read_moment("fiscal.dt_to", asked.dt_to, 1),
             newest_first=asked.dt_order.lower() != "asc",
             limit=size,
             offset=(page - 1) * size,
@@ -94,15 +94,6 @@ def _registers(asked: ListRequest, devices: Devices) -> dict[int, str]:
     if not names:
         raise Refused(Res.UNKNOWN_DEVICE)
     return names
-
-
-def _moment(name: str, stamp: str, end: int) -> int | None:
-    if not stamp:
-        return None
-    try:
-        return span(stamp)[end]
-    except ValueError as error:
-        raise malformed(f"fiscal.{name}", str(error)) from None
 
 
 def _line(device: str, at: int, fiscal_number: str, value: bytes) -> ListedReceipt:

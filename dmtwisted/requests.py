@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from dmtwisted.clock import span
 from dmtwisted.money import NotANumber, number, scaled
 from dmtwisted.results import Refused, Res
 
@@ -33,6 +34,17 @@ T = TypeVar("T")
 def malformed(path: str, reason: str) -> Refused:
     """The refusal of a member: 2000 with the path and what is wrong there."""
     return Refused(Res.MALFORMED, f"{path}: {reason}" if path else reason)
+
+
+def read_moment(member: str, text: str, end: int) -> int | None:
+    """The first (``end`` 0) or last (1) moment of the period that ``text`` spells; `None` when it is empty.
+
+    :raises Refused: 2000 with the path ``member`` when it is not a period.
+    """
+    try:
+        return span(text)[end] if text else None
+    except ValueError as error:
+        raise malformed(member, str(error)) from None
 
 
 def read_json(body: bytes) -> Members:

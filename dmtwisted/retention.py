@@ -377,7 +377,12 @@ class Retention:
             part = list(_following(seals[dropped : dropped + self._pace.size], await self._anchor(device_n)))
             if not part:
                 break
-            renewed = {seal.operation_n: seal.content for seal in part if _stays(seal)}
+            # The newest seals of operations that exist.
+            renewed = {
+                seal.operation_n: seal.content
+                for seal in part
+                if seal.newest and seal.operation_n and seal.actual is not None
+            }
             if not await self._cut(device_n, [], [seal.n for seal in part], renewed):
                 break
             self._anchors[device_n] = part[-1].chain
@@ -424,11 +429,6 @@ def _following(seals: Iterable[SealRow], before: bytes | None) -> Iterable[SealR
             return
         before = seal.chain
         yield seal
-
-
-def _stays(seal: SealRow) -> bool:
-    """Whether the operation exists and this is its newest seal."""
-    return seal.newest and seal.operation_n != 0 and seal.actual is not None
 
 
 def _old(seals: Iterable[SealRow], passed: int) -> Iterable[SealRow]:

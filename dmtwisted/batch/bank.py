@@ -61,7 +61,13 @@ class Bank:
         """
         device = self._numbered(terminal_n)
         if not isinstance(device, TerminalDevice):
-            return await self._from_journal(terminal_n, label)
+            row = await self._store.latest(terminal_n, KIND, label)
+            if row is None:
+                return None
+            operation = operation_of(row)
+            if operation.open and operation.record.sent:
+                raise Refused(Res.UNKNOWN_DEVICE, action=Action.COLLISION, note=operation.record.caller.device)
+            return operation.record.verdict
         try:
             await device.turns.take()
             try:
@@ -70,15 +76,6 @@ class Bank:
                 device.turns.give_back()
         except Refused as refused:
             raise open_still(refused) from refused
-
-    async def _from_journal(self, terminal_n: int, label: str) -> Verdict | None:
-        row = await self._store.latest(terminal_n, KIND, label)
-        if row is None:
-            return None
-        operation = operation_of(row)
-        if operation.open and operation.record.sent:
-            raise Refused(Res.UNKNOWN_DEVICE, action=Action.COLLISION, note=operation.record.caller.device)
-        return operation.record.verdict
 
     async def approved_late(self, terminal_n: int, label: str) -> bool:
         """Whether an operation that was given up was approved afterwards (docs/reference/terminals.md#rule-18)."""

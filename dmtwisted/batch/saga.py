@@ -208,9 +208,6 @@ class Sagas:
                 state=state,
                 at=self._clock.now(),
                 res=refused.res.code if refused is not None else 0,
-                answer=b"",
-                fiscal_numbers={},
-                register_state=None,
                 request=_encode(saga),
             )
         )

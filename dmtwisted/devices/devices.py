@@ -192,13 +192,11 @@ class Devices:
             if row.dev_id == dev_id:
                 self._bring_in(row)
             elif row.dev_id in self._by_id and self.sharing.may_be_another(row.n):
-                self._rename(self._by_id[row.dev_id], row.name)
-
-    def _rename(self, device: Device, name: str) -> None:
-        """Find ``device`` by the name that another service gave it; it is built again when its turn comes."""
-        self._forget_name(device)
-        device.row = msgspec.structs.replace(device.row, name=name)
-        self._by_name[name] = device
+                # Another service may have renamed it; it is built again when its turn comes.
+                other = self._by_id[row.dev_id]
+                self._forget_name(other)
+                other.row = msgspec.structs.replace(other.row, name=row.name)
+                self._by_name[row.name] = other
 
     def _forget_name(self, device: Device) -> None:
         # Another service may have given the name to another device.

@@ -68,13 +68,10 @@ class AgentKey:
         :raises Refused: 1069 when it cannot be asked, or has no key that may sign.
         """
         if self._certificate is None:
-            self._certificate = await self._ask_key()
-
-    async def _ask_key(self) -> Certificate:
-        key = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
-        if key.protocol != signing_agent.VERSION:
-            raise _failed(f"it speaks version {key.protocol} of the protocol")
-        return await self._clock.aside(_certificate_in, key.certificate)
+            key = await self._ask("GET", signing_agent.KEY_PATH, b"", signing_agent.KeyTold)
+            if key.protocol != signing_agent.VERSION:
+                raise _failed(f"it speaks version {key.protocol} of the protocol")
+            self._certificate = await self._clock.aside(_certificate_in, key.certificate)
 
     async def sign(self, content: Callable[[], bytes]) -> bytes:
         """What ``content`` makes, signed by the agent, and checked.
@@ -162,7 +159,6 @@ def _failed(why: str) -> Refused:
 
 
 def _certificate_in(raw: bytes) -> Certificate:
-
     try:
         certificate = read_certificate(raw)
     except CryptoError as error:
@@ -177,7 +173,6 @@ def _checked(message: bytes, content: bytes, moment: datetime) -> Certificate:
 
     :raises Refused: 1069 when anything is wrong with it.
     """
-
     try:
         verdict = verify(message, moment, None)
         faults = [*verdict.faults, *profile_faults(read(message))]

@@ -9,18 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dmtwisted.documents.catalogue import (
-    ALGORITHMS,
-    CARD,
-    CASH,
-    PAY_TYPES,
-    TAX_GROUPS,
-    VAT_AFTER_LEVY,
-    VAT_INSIDE_LEVY,
-    VAT_ON_LEVY,
-    PayType,
-    TaxGroup,
-)
+from dmtwisted.documents import catalogue
+from dmtwisted.documents.catalogue import CARD, CASH, VAT_INSIDE_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
 from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.settings import RegisterSettings
@@ -88,8 +78,8 @@ class Rates:
         raise Refused(Res.CODE_NOT_ENABLED, code)
 
 
-_KNOWN_GROUPS = {str(group.code) for group in TAX_GROUPS}
-_KNOWN_PAY_TYPES = {str(pay_type.code) for pay_type in PAY_TYPES}
+_KNOWN_GROUPS = {str(group.code) for group in catalogue.TAX_GROUPS}
+_KNOWN_PAY_TYPES = {str(pay_type.code) for pay_type in catalogue.PAY_TYPES}
 
 
 def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, device: str) -> Receipt:
@@ -260,19 +250,19 @@ def taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
 def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
     """The taxes on ``base`` kopecks and ``quantity`` thousandths of one group."""
     percent, levy_percent, algorithm = group.percent, group.ex_percent, group.algorithm
-    if algorithm not in ALGORITHMS:
+    if algorithm not in catalogue.ALGORITHMS:
         raise Refused(Res.TAX_ALGORITHM_UNSUPPORTED, group.letter or group.code, algorithm)
-    levy_on_top = algorithm == VAT_ON_LEVY or (algorithm == VAT_INSIDE_LEVY and not group.included)
+    levy_on_top = algorithm == catalogue.VAT_ON_LEVY or (algorithm == VAT_INSIDE_LEVY and not group.included)
     if levy_on_top:
         levy = half_up(base * levy_percent, 10_000)
     elif algorithm == VAT_INSIDE_LEVY:
         levy = half_up(base * levy_percent, 10_000 + percent + levy_percent)
-    elif algorithm == VAT_AFTER_LEVY:
+    elif algorithm == catalogue.VAT_AFTER_LEVY:
         levy = half_up(base * levy_percent, 10_000 + levy_percent)
     else:
         levy = half_up(group.ex_rate * quantity, 1000)
     tax_base = base
-    if algorithm == VAT_ON_LEVY:
+    if algorithm == catalogue.VAT_ON_LEVY:
         tax_base = base + levy
     elif algorithm != VAT_INSIDE_LEVY:
         tax_base = base - levy

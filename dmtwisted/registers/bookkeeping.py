@@ -280,8 +280,6 @@ class Books:
                 state=state,
                 at=self.clock.now(),
                 res=res.code,
-                answer=b"",
-                fiscal_numbers={},
                 register_state=register_state,
                 request=request,
             )

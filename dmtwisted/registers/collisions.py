@@ -115,7 +115,8 @@ class Collisions:
             if submission.fiscal_number:
                 continue
             number = submission.document.number
-            found = await self._ask_about(submission)
+            # A document made offline never left, so there is nothing to ask.
+            found = Absent() if submission.stays_here else await self._channel.probe(number, submission.sent)
             reached("collision.asked")
             if isinstance(found, Unknown):
                 raise Refused(found.res, aq_errortxt=found.why)
@@ -140,12 +141,6 @@ class Collisions:
             await self._books.submit(operation.n, submissions, [])
         except Refused as refused:
             raise Refused(Res.COLLISION_NOT_REPAIRED, aq_errortxt=refused.aq_errortxt) from refused
-
-    async def _ask_about(self, submission: Submission) -> Accepted | Absent | Unknown:
-        """What became of a document; one made offline never left, so there is nothing to ask."""
-        if submission.stays_here:
-            return Absent()
-        return await self._channel.probe(submission.document.number, submission.sent)
 
     async def _freshen(self, submission: Submission) -> None:
         """Give a document that follows another one and never arrived a new time, when it is too old to be taken.

@@ -49,7 +49,6 @@ class Opened(msgspec.Struct, frozen=True):
 
 def work(given: bytes) -> bytes:
     """Open an uploaded file: `Upload` to `Opened`, both in JSON."""
-
     upload = msgspec.json.decode(given, type=Upload)
     try:
         opened = Opened(plain=_plain(upload))
@@ -65,12 +64,10 @@ def certificates_in(files: Sequence[bytes]) -> list[Certificate]:
 
     :raises CryptoError: when one cannot be read.
     """
-
     return [certificate for file in files for certificate in read_certificates(file)]
 
 
 def _plain(upload: Upload) -> PlainKey:
-
     opened = open_key_file(upload.file, upload.password)
     signer = signer_of(opened, certificates_in(upload.certificates))
     (key,) = [key for key in opened.keys if key.public() == signer.certificate.public_key][:1]

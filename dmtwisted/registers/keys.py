@@ -135,7 +135,6 @@ class SigningKey:
             return self._signer
 
     async def _open(self) -> BuiltInSigner:
-
         if not self._kept.sealed:
             raise Refused(Res.SIGNING_NOT_SET_UP)
         try:
@@ -280,7 +279,6 @@ def _utc(at: int | datetime) -> str:
 
 def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
     """What ``content`` makes, signed; runs in a thread."""
-
     made = content()
     try:
         return signer.sign(made)
@@ -289,5 +287,4 @@ def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
 
 
 def _signer_of(plain: PlainKey) -> BuiltInSigner:
-
     return open_signer(plain.key, "", certificates_in([plain.certificate]))

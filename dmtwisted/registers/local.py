@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from dmtwisted.clock import ServiceClock, kyiv, span
+from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, ShiftTotals
 from dmtwisted.documents.forms import check_barcode, report_form, service_form, summary_form
@@ -27,7 +27,7 @@ from dmtwisted.registers.interface import (
 )
 from dmtwisted.registers.shift import shift
 from dmtwisted.registers.totals import RegisterState
-from dmtwisted.requests import FiscalRequest, TaskRequest, malformed
+from dmtwisted.requests import FiscalRequest, TaskRequest, malformed, read_moment
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
@@ -110,8 +110,8 @@ class LocalTasks:
         return await self._summary(occasion, query, f"Z № {first} - {last}", fiscal, state)
 
     async def _by_date(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
-        at_from = _limit("fiscal.dt_from", fiscal.dt_from, 0)
-        at_to = _limit("fiscal.dt_to", fiscal.dt_to, 1)
+        at_from = read_moment("fiscal.dt_from", fiscal.dt_from, 0)
+        at_to = read_moment("fiscal.dt_to", fiscal.dt_to, 1)
         query = self._z_query(at_from=at_from, at_to=at_to)
         return await self._summary(occasion, query, f"{_day(at_from)} - {_day(at_to)}", fiscal, state)
 
@@ -156,14 +156,6 @@ class LocalTasks:
         row = found[0]
         form = document_form(documents.decode(row.value), row.fiscal_number, copy=True)
         return _info_of(row.answer).info, form
-
-
-def _limit(member: str, text: str, end: int) -> int | None:
-    """The begin (``end`` 0) or end (1) of what ``text`` spells; `None` when it is empty."""
-    try:
-        return span(text)[end] if text else None
-    except ValueError as error:
-        raise malformed(member, str(error)) from None
 
 
 def _day(at: int | None) -> str:

@@ -11,29 +11,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from dmtwisted.clock import kyiv
-from dmtwisted.documents.documents import (
-    CASH_IN,
-    CASH_OUT,
-    CLOSE,
-    EXPENSE,
-    INCOME,
-    OFFLINE_BEGIN,
-    OFFLINE_END,
-    OPEN,
-    RETURN,
-    SALE,
-    STORNO,
-    WITHDRAWAL,
-    Document,
-    PaySum,
-    Receipt,
-    ShiftTotals,
-    TaxSum,
-    Z,
-)
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document, PaySum, Receipt, ShiftTotals, TaxSum
 from protocols.fiscal.offline import document_hash
 
-RECEIPTS = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL, INCOME, EXPENSE})
+RECEIPTS = frozenset(documents.LISTED) - {documents.STORNO, documents.Z}
 """Documents that move money, and that a storno can take back."""
 
 
@@ -159,43 +141,43 @@ def apply(
     kind = document.kind
     if session is not None:
         state.session = session
-    if kind == OFFLINE_BEGIN:
+    if kind == documents.OFFLINE_BEGIN:
         by_itself = document.caller.source == BY_ITSELF
         lost = state.lost.operation if state.lost is not None else 0
         state.offline = Offline(first=document.number, since=document.at, by_itself=by_itself, lost=lost)
-    if kind == OFFLINE_END:
+    if kind == documents.OFFLINE_END:
         if state.offline is not None:
             state.offline_month = _spent(state.offline_month, state.offline)
         state.offline = None
     elif state.offline is not None:
         state.offline.ordinal += 1
         state.offline.made = document.at
-        state.offline.hash = document_hash(sent) if kind != OFFLINE_BEGIN else ""
-        if kind in (Z, STORNO) or kind in RECEIPTS:
+        state.offline.hash = document_hash(sent) if kind != documents.OFFLINE_BEGIN else ""
+        if kind in (documents.Z, documents.STORNO) or kind in RECEIPTS:
             state.offline.last = document.at
-        if kind != OFFLINE_BEGIN:
+        if kind != documents.OFFLINE_BEGIN:
             state.lost = None
     state.next_number, state.voids = document.number + 1, ()
     state.last = LastDocument(document.number, fiscal_number, document.caller.task, kind)
-    if kind == OPEN:
+    if kind == documents.OPEN:
         state.shift_open = True
         state.opened_at = document.at
         state.totals = ShiftTotals(first_docno=document.number, safe_start=state.safe)
     state.totals.last_docno = document.number
-    if kind == STORNO:
+    if kind == documents.STORNO:
         assert document.reverses is not None
         _count(state, document.reverses.kind, document, -1)
         _drop_empty(state.totals)
     elif kind in RECEIPTS:
         state.last_receipt = document.number
-        if kind == SALE:
+        if kind == documents.SALE:
             state.totals.last_docno_p = document.number
-        elif kind == RETURN:
+        elif kind == documents.RETURN:
             state.totals.last_docno_m = document.number
         _count(state, kind, document, 1)
-    elif kind == Z:
+    elif kind == documents.Z:
         state.z_number = document.shift
-    elif kind == CLOSE:
+    elif kind == documents.CLOSE:
         state.shift_open = False
 
 
@@ -211,21 +193,22 @@ def _month(at: int) -> str:
 def _count(state: RegisterState, kind: str, document: Document, sign: int) -> None:
     """Add the money of ``document`` (``sign`` 1), or take it out again (-1)."""
     totals, receipt, cash = state.totals, document.receipt, document.cash
-    if kind in (SALE, RETURN):
+    if kind in (documents.SALE, documents.RETURN):
         assert receipt is not None
-        _add_receipt(totals, receipt, kind == SALE, sign)
-        state.safe += (sign if kind == SALE else -sign) * receipt.in_cash
-    elif kind in (INCOME, EXPENSE):
+        _add_receipt(totals, receipt, kind == documents.SALE, sign)
+        state.safe += (sign if kind == documents.SALE else -sign) * receipt.in_cash
+    elif kind in (documents.INCOME, documents.EXPENSE):
         assert receipt is not None
         for pay in receipt.pays:
-            _add(totals.money, pay.type, pay.name, kind == INCOME, sign * pay.sum)
-        state.safe += (sign if kind == INCOME else -sign) * receipt.in_cash
+            _add(totals.money, pay.type, pay.name, kind == documents.INCOME, sign * pay.sum)
+        state.safe += (sign if kind == documents.INCOME else -sign) * receipt.in_cash
     else:
         assert cash is not None
-        came_in = kind == CASH_IN
-        if kind == WITHDRAWAL:
+        came_in = kind == documents.CASH_IN
+        if kind == documents.WITHDRAWAL:
             totals.count_14 += sign
-        _add(totals.cash if kind == WITHDRAWAL else totals.money, cash.type, cash.name, came_in, sign * cash.sum)
+        lines = totals.cash if kind == documents.WITHDRAWAL else totals.money
+        _add(lines, cash.type, cash.name, came_in, sign * cash.sum)
         state.safe += (sign if came_in else -sign) * cash.sum
 
 

@@ -23,23 +23,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any, TypeVar, TypeVarTuple
 
-from dmtwisted.store.values import (
-    AgedRow,
-    ChainRow,
-    ConcludedRow,
-    Cut,
-    DeviceRow,
-    DocumentQuery,
-    FoundDocuments,
-    FoundOperations,
-    Intent,
-    OperationQuery,
-    OperationRow,
-    Outcome,
-    Reserved,
-    SealRow,
-    StoreFailed,
-)
+from dmtwisted.store import values
 
 VERBS: list[str] = []
 """The names of all verbs."""
@@ -110,18 +94,18 @@ class IStore(ABC):
 
     async def open_damaged(self, damage: str) -> None:
         """Serve what can be read after `open` has raised `StoreDamaged`; verbs that write fail with ``damage``."""
-        raise StoreFailed(damage)
+        raise values.StoreFailed(damage)
 
     @abstractmethod
     async def close(self) -> None:
         """Finish what is under way and release the database."""
 
     @_reads
-    async def devices(self) -> list[DeviceRow]:
+    async def devices(self) -> list[values.DeviceRow]:
         """Every device, oldest first."""
 
     @_writes
-    async def add_device(self, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
+    async def add_device(self, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> values.DeviceRow:
         """Keep a new device.
 
         :raises NameTaken: when another device has the name.
@@ -147,17 +131,17 @@ class IStore(ABC):
         """Set each of ``changes``; other settings stay as they are."""
 
     @_named
-    async def reserve(self, intent: Intent) -> Reserved:
+    async def reserve(self, intent: values.Intent) -> values.Reserved:
         """Keep an intent before its effect, unless its device has an operation of that kind and key already.
 
         Refused operations do not count: their key is free again.
         """
         self.intents += 1
-        reserved: Reserved = await self._ask("reserve", (intent,))
+        reserved: values.Reserved = await self._ask("reserve", (intent,))
         return reserved
 
     @_writes
-    async def conclude(self, outcome: Outcome) -> None:
+    async def conclude(self, outcome: values.Outcome) -> None:
         """Keep the outcome of an operation, with its documents and the state of its register."""
 
     @_writes
@@ -165,11 +149,11 @@ class IStore(ABC):
         """Keep that one of several documents of the operation ``n`` was accepted."""
 
     @_reads
-    async def find(self, device_n: int, kind: str, key: str) -> OperationRow | None:
+    async def find(self, device_n: int, kind: str, key: str) -> values.OperationRow | None:
         """The latest operation of that kind with that key that is done."""
 
     @_reads
-    async def unresolved(self, device_n: int | None) -> list[OperationRow]:
+    async def unresolved(self, device_n: int | None) -> list[values.OperationRow]:
         """Operations intended or unknown, oldest first, of one device or of all, with their documents."""
 
     @_writes
@@ -177,15 +161,15 @@ class IStore(ABC):
         """Keep how far the operation ``n`` came: replaces its request."""
 
     @_reads
-    async def latest(self, device_n: int, kind: str, key: str) -> OperationRow | None:
+    async def latest(self, device_n: int, kind: str, key: str) -> values.OperationRow | None:
         """The latest operation of that kind with that key, whatever its outcome; of all keys when it is empty."""
 
     @_reads
-    async def find_operations(self, query: OperationQuery) -> FoundOperations:
+    async def find_operations(self, query: values.OperationQuery) -> values.FoundOperations:
         """Operations, newest first, without their documents."""
 
     @_reads
-    async def find_documents(self, query: DocumentQuery) -> FoundDocuments:
+    async def find_documents(self, query: values.DocumentQuery) -> values.FoundDocuments:
         """Accepted documents, by their time."""
 
     @_reads
@@ -203,25 +187,25 @@ class IStore(ABC):
     # Verification: was the journal changed from outside?
 
     @_reads
-    async def chains(self) -> list[ChainRow]:
+    async def chains(self) -> list[values.ChainRow]:
         """The chain of seals of each device that has one."""
 
     @_reads
-    async def seals(self, after: int, limit: int) -> list[SealRow]:
+    async def seals(self, after: int, limit: int) -> list[values.SealRow]:
         """The next seals after the number ``after``, in their order, with what they seal."""
 
     @_reads
-    async def concluded(self, after: int, limit: int) -> list[ConcludedRow]:
+    async def concluded(self, after: int, limit: int) -> list[values.ConcludedRow]:
         """The next operations after the number ``after`` that have an outcome, in their order."""
 
     # Retention
 
     @_reads
-    async def aged(self, after: int, limit: int) -> list[AgedRow]:
+    async def aged(self, after: int, limit: int) -> list[values.AgedRow]:
         """The next operations after the number ``after``, in their order, as retention sees them."""
 
     @_writes
-    async def cut(self, step: Cut) -> float | None:
+    async def cut(self, step: values.Cut) -> float | None:
         """Remove what has grown old; return for how many seconds that blocked the database.
 
         `None`, and nothing is removed, when the chain begins elsewhere by now.

@@ -10,7 +10,7 @@ Different registers write at the same time: each verb has a session of its own w
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from secrets import token_bytes, token_hex
 from typing import Any, Generic
@@ -58,7 +58,7 @@ class ServerStore(IStore, Generic[S]):
         self._unburied: set[str] = set()
         self._life = token_hex(6)
         self.claims = Claims(installation, self._life, self._patience, self.words)
-        self._names = self._name_sessions()
+        self._names = (f"dmtwisted {self._life}.{number}" for number in count(1))
         self._holder: S | None = None
         self._running = 0
         self._drained: Deferred[None] | None = None
@@ -113,9 +113,6 @@ class ServerStore(IStore, Generic[S]):
     def alive(self) -> int:
         """How many sessions for verbs are connected."""
         return 0 if self._pool is None else self._pool.alive
-
-    def _name_sessions(self) -> Iterator[str]:
-        return (f"dmtwisted {self._life}.{number}" for number in count(1))
 
     def _session(self, lost: Callable[[S], None], back: Callable[[S], None]) -> S:
         return self.make_session(self._reactor, self._parameters, self._names, self._patience, lost, back)

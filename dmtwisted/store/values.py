@@ -131,9 +131,9 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     state: State
     at: int
     res: int
-    answer: bytes
-    fiscal_numbers: dict[int, str]
-    register_state: bytes | None
+    answer: bytes = b""
+    fiscal_numbers: dict[int, str] = {}
+    register_state: bytes | None = None
     shift: int = 0
     sold: dict[str, int] = {}
     request: bytes = b""

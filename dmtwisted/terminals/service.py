@@ -525,10 +525,6 @@ class TerminalService:
             "in_doubt": any(operation.n != running for operation in await self._journal.open_ones(hand_in=False)),
         }
 
-    async def look_up(self, request: TaskRequest) -> bytes:
-        """Only registers are looked up by tag (specification 4.3)."""
-        raise malformed("type", f"{self._name} is a terminal and takes 3")
-
     def close(self) -> None:
         """Close the line; a running operation stays open in the journal until the next service finds out its end."""
         self._recovery.close()

@@ -228,7 +228,7 @@ class TaxServiceChannel:
         if isinstance(verdict, verdicts.Unknown):
             return Unknown(verdict.why)
         refused = refusal_of(verdict, document.kind)
-        if refused.res is Res.TAX_SERVICE_WRONG_DATE and await self._clock_is_wrong():
+        if refused.res is Res.TAX_SERVICE_WRONG_DATE and abs(await self.ahead() or 0.0) >= WRONG_CLOCK_S:
             refused = Refused(Res.CLOCK_DIFFERS, note=refused.note, aq_errortxt=refused.aq_errortxt)
         return Rejected(refused)
 
@@ -253,10 +253,6 @@ class TaxServiceChannel:
         if self._last_signed is not None and self._last_signed[0] == sent:
             return self._last_signed[1]
         return await self._clock.aside(_read_document, sent)
-
-    async def _clock_is_wrong(self) -> bool:
-        off = await self.ahead()
-        return off is not None and abs(off) >= WRONG_CLOCK_S
 
     async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
         """What became of ``sent``: see `IFiscalChannel`."""
@@ -318,7 +314,7 @@ class TaxServiceChannel:
             return Rejected(refused)
 
     async def _upload(self, package: list[bytes], handed_in: Session) -> ChannelOutcome:
-        documents = await self._clock.aside(_read_package, package)
+        documents = await self._clock.aside(lambda: [_read_document(sent) for sent in package])
         asked = await self._server.state(self._register.number, verdicts.Session(handed_in.id, handed_in.seed))
         if isinstance(asked, (Lost, Nothing)):
             # Nothing of the package left.
@@ -328,7 +324,8 @@ class TaxServiceChannel:
         there = sum(each.head.ordernum < asked.value.next_local_num for each in documents)
         if there:
             found = await self.probe(documents[there - 1].head.ordernum, package[there - 1])
-            if there == 1 and _revokes(documents[0]) and _is_other(found):
+            other = isinstance(found, Unknown) and found.res is Res.COLLISION_UNSOLVABLE
+            if other and there == 1 and _revokes(documents[0]):
                 # The document under its number is the one that it is to revoke.
                 there, found = 0, Accepted("")
             if not isinstance(found, Accepted):
@@ -401,16 +398,8 @@ def _read_document(sent: bytes) -> XmlDocument:
         raise Refused(Res.SIGNING_FAILED, f"the stored document cannot be read ({error})") from error
 
 
-def _read_package(package: list[bytes]) -> list[XmlDocument]:
-    return [_read_document(sent) for sent in package]
-
-
 def _revokes(document: XmlDocument) -> bool:
     return isinstance(document, Check) and bool(document.checkhead.revokelastonlinedoc)
-
-
-def _is_other(found: Accepted | Absent | Unknown) -> bool:
-    return isinstance(found, Unknown) and found.res is Res.COLLISION_UNSOLVABLE
 
 
 def _same_guid(one: XmlDocument, other: XmlDocument) -> bool:

@@ -66,7 +66,9 @@ class TimeStamps:
         reply = await self._exchange("POST", url, {"Content-Type": REQUEST_TYPE}, question)
         if reply.status != 200:
             raise NotReached(f"the provider answers HTTP {reply.status}")
-        return await self._clock.aside(_with_answer, message, reply.body, signature, nonce)
+        return await self._clock.aside(
+            lambda: with_stamp(message, read_stamp_answer(reply.body, signature, nonce, None))
+        )
 
 
 def _question_of(message: bytes) -> tuple[bytes, str]:
@@ -77,7 +79,3 @@ def _question_of(message: bytes) -> tuple[bytes, str]:
         # A signing agent has obtained it already.
         return b"", ""
     return signature_of(message), certificates[0].stamp_url if certificates else ""
-
-
-def _with_answer(message: bytes, answer: bytes, signature: bytes, nonce: int) -> bytes:
-    return with_stamp(message, read_stamp_answer(answer, signature, nonce, None))

@@ -133,9 +133,10 @@ def _read(rows: Rows, shape: Shape, faults: list[str], report: Report, done: int
     last: Key | None = None
     for page in rows.walk(shape):
         for row in page:
-            strange = _strange(shape, row)
-            if strange:
-                faults.append(f"{shape.name_of(shape.key_of(row))}: {strange} is not of its type")
+            for name, kind, value in zip(shape.columns, shape.types, row, strict=True):
+                if value is not None and type(value) is not kind:
+                    faults.append(f"{shape.name_of(shape.key_of(row))}: {name} is not of its type")
+                    break
         if last is not None and shape.key_of(page[0]) <= last:
             # With an index out of order the walk would never end.
             raise CarryError(f"{shape.name_of(last)}: the rows after it are out of order")
@@ -143,11 +144,3 @@ def _read(rows: Rows, shape: Shape, faults: list[str], report: Report, done: int
         read.add(page)
         report(shape.name, done + read.rows, total)
     return read
-
-
-def _strange(shape: Shape, row: Row) -> str:
-    """The first column whose value is of another type than it should be."""
-    for name, kind, value in zip(shape.columns, shape.types, row, strict=True):
-        if value is not None and type(value) is not kind:
-            return name
-    return ""

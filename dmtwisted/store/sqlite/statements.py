@@ -159,8 +159,7 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
     if outcome.state is not State.DONE:
         # An accepted document stays accepted, whatever the outcome of the later ones.
         db.execute(
-            "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'",
-            (outcome.state, outcome.n),
+            "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'", (outcome.state, outcome.n)
         )
     if outcome.sold:
         db.executemany(
@@ -211,10 +210,8 @@ def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
 
 
 def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
-    row = db.execute(
-        f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done' ORDER BY n DESC LIMIT 1",
-        (device_n, kind, key),
-    ).fetchone()
+    done = "WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done'"
+    row = db.execute(f"{_OPERATION} {done} ORDER BY n DESC LIMIT 1", (device_n, kind, key)).fetchone()
     return None if row is None else _operation(db, row)
 
 
