@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from protocols.printers import escpos, raster, star
+from protocols.printers import instructions as op
 from protocols.printers.codepages import CodePage, spell
 from protocols.printers.commands import (
     Align,
@@ -32,42 +33,6 @@ from protocols.printers.commands import (
     Text,
 )
 from protocols.printers.hazards import hazards, tame
-from protocols.printers.instructions import (
-    AskInTurn,
-    BarcodeHeight,
-    BarcodeLabel,
-    BarcodeModule,
-    Buzz,
-    CodeTable,
-    CountDocument,
-    CutPaper,
-    FeedLines,
-    Initialise,
-    Instruction,
-    Letters,
-    LineFeed,
-    PrintBarcode,
-    PrintLogo,
-    PrintWholeBarcode,
-    Pulse,
-    PulseNow,
-    QrCorrection,
-    QrModel,
-    QrModule,
-    QrPrint,
-    QrStore,
-    Raster,
-    RasterKeep,
-    RasterPrint,
-    ReportName,
-    SetAlign,
-    SetBold,
-    SetFont,
-    SetInverted,
-    SetSize,
-    SetUnderline,
-    SingleByte,
-)
 from protocols.printers.profiles import Profile
 from protocols.printers.symbols import (
     BAR_QUIET,
@@ -152,7 +117,7 @@ def compose(commands: Iterable[Command], profile: Profile, names: Iterable[bytes
     at_once = only_drawer and bool(writer.at_once)
     return Job(
         profile=profile,
-        opening=encode((Initialise(),), profile),
+        opening=encode((op.Initialise(),), profile),
         data=encode(writer.at_once if at_once else writer.instructions, profile),
         marks=() if at_once else tuple(writer.marks),
         dots=writer.dots,
@@ -163,7 +128,7 @@ def compose(commands: Iterable[Command], profile: Profile, names: Iterable[bytes
     )
 
 
-def encode(instructions: Iterable[Instruction], profile: Profile) -> bytes:
+def encode(instructions: Iterable[op.Instruction], profile: Profile) -> bytes:
     """Encode ``instructions`` in the language of ``profile``."""
     return star.encode(instructions) if profile.language == "star" else escpos.encode(instructions, profile)
 
@@ -179,17 +144,17 @@ class _Writer:
         self._bold = self._underline = self._inverted = False
         self._font: Font = "A"
         self._size = (1, 1)
-        self.instructions: list[Instruction] = []
-        self.at_once: list[Instruction] = []
+        self.instructions: list[op.Instruction] = []
+        self.at_once: list[op.Instruction] = []
         self.marks: list[bytes] = []
         self.dots = 0
         self.prints = False
         self.unknown: list[str] = []
         self.problems: list[Problem] = []
         if profile.kanji_off:
-            self.instructions.append(SingleByte())
+            self.instructions.append(op.SingleByte())
         if self._page != "raster":
-            self.instructions.append(CodeTable(_table(profile.code_tables, self._page)))
+            self.instructions.append(op.CodeTable(_table(profile.code_tables, self._page)))
 
     def add(self, number: int, command: Command) -> None:
         """Add the instructions for ``command``, the ``number``-th of the job."""
@@ -197,7 +162,7 @@ class _Writer:
             case Text():
                 self._text(command)
             case Feed(lines):
-                self._printed(lines * LINE_DOTS, FeedLines(lines))
+                self._printed(lines * LINE_DOTS, op.FeedLines(lines))
             case Barcode():
                 self._barcode(number, command)
             case Qr():
@@ -223,14 +188,14 @@ class _Writer:
             return
         if completion == "process-id":
             name = self._names.pop(0) if self._names else b"%04d" % (len(self.marks) + 1)
-            self.instructions.append(ReportName(name))
+            self.instructions.append(op.ReportName(name))
         elif completion == "etb":
-            self.instructions.append(CountDocument())
+            self.instructions.append(op.CountDocument())
         else:
-            self.instructions.append(AskInTurn(PAPER))
+            self.instructions.append(op.AskInTurn(PAPER))
         self.marks.append(name)
 
-    def _printed(self, dots: int, *instructions: Instruction) -> None:
+    def _printed(self, dots: int, *instructions: op.Instruction) -> None:
         self.instructions += instructions
         self.dots += dots
         self.prints = True
@@ -252,31 +217,31 @@ class _Writer:
         for line in text.text.split("\n"):
             spelled = spell(line, page)
             self.unknown += spelled.unknown
-            letters = (Letters(spelled.data),) if spelled.data else ()
+            letters = (op.Letters(spelled.data),) if spelled.data else ()
             columns = max(1, self._profile.columns(text.font, text.width))
             rows = max(1, -(-len(spelled.data) // columns))
-            self._printed(rows * LINE_DOTS * text.height, *letters, LineFeed())
+            self._printed(rows * LINE_DOTS * text.height, *letters, op.LineFeed())
 
     def _style(self, text: Text) -> None:
         """Switch to the style of ``text``; unchanged attributes add no bytes."""
         self._aligned(text.align)
         if text.font != self._font:
-            self.instructions.append(SetFont(text.font))
+            self.instructions.append(op.SetFont(text.font))
         if text.bold != self._bold:
-            self.instructions.append(SetBold(text.bold))
+            self.instructions.append(op.SetBold(text.bold))
         if text.underline != self._underline:
-            self.instructions.append(SetUnderline(text.underline))
+            self.instructions.append(op.SetUnderline(text.underline))
         inverted = text.inverted and self._profile.inverted
         if inverted != self._inverted:
-            self.instructions.append(SetInverted(inverted))
+            self.instructions.append(op.SetInverted(inverted))
         if (text.width, text.height) != self._size:
-            self.instructions.append(SetSize(text.width, text.height))
+            self.instructions.append(op.SetSize(text.width, text.height))
         self._font, self._bold, self._underline, self._inverted = text.font, text.bold, text.underline, inverted
         self._size = (text.width, text.height)
 
     def _aligned(self, align: Align) -> None:
         if align != self._align:
-            self.instructions.append(SetAlign(align))
+            self.instructions.append(op.SetAlign(align))
             self._align = align
 
     # Codes
@@ -304,14 +269,14 @@ class _Writer:
                 return
         self._instead(number, data, code.align, "too-wide", f"{wide * code.module} dots on paper of {dots}")
 
-    def _native_barcode(self, code: Barcode, pairs: bool) -> Iterator[Instruction]:
+    def _native_barcode(self, code: Barcode, pairs: bool) -> Iterator[op.Instruction]:
         if self._profile.language == "star":
-            yield PrintWholeBarcode(code.kind, code.data, code.height, code.module, code.label)
+            yield op.PrintWholeBarcode(code.kind, code.data, code.height, code.module, code.label)
             return
-        yield BarcodeHeight(code.height)
-        yield BarcodeModule(code.module)
-        yield BarcodeLabel(code.label)
-        yield PrintBarcode(code.kind, code.data, pairs)
+        yield op.BarcodeHeight(code.height)
+        yield op.BarcodeModule(code.module)
+        yield op.BarcodeLabel(code.label)
+        yield op.PrintBarcode(code.kind, code.data, pairs)
 
     def _qr(self, number: int, code: Qr) -> None:
         data = code.data.encode("utf-8", "replace")
@@ -331,11 +296,11 @@ class _Writer:
         self._aligned(code.align)
         self._printed(
             (modules + 2 * QR_QUIET) * module,
-            QrModel(2),
-            QrModule(module),
-            QrCorrection(code.level),
-            QrStore(data),
-            QrPrint(),
+            op.QrModel(2),
+            op.QrModule(module),
+            op.QrCorrection(code.level),
+            op.QrStore(data),
+            op.QrPrint(),
         )
 
     def _instead(self, number: int, data: str, align: Align, kind: ProblemKind, why: str) -> None:
@@ -364,43 +329,43 @@ class _Writer:
             strip = data[start : start + STRIP_ROWS * image.stride]
             rows = len(strip) // image.stride
             if self._profile.raster == "gs-paren-l":
-                self._printed(rows, RasterKeep(image.stride, strip), RasterPrint())
+                self._printed(rows, op.RasterKeep(image.stride, strip), op.RasterPrint())
             else:
-                self._printed(rows, Raster(image.stride, strip))
+                self._printed(rows, op.Raster(image.stride, strip))
 
     def _logo(self, number: int, logo: Logo) -> None:
         if self._profile.logo == "none":
             self._problem(number, "no-logo", "this printer stores no pictures")
             return
         self._aligned(logo.align)
-        self._printed(LINE_DOTS, PrintLogo(logo.number))
+        self._printed(LINE_DOTS, op.PrintLogo(logo.number))
 
     # The mechanism
 
     def _cut(self, cut: Cut) -> None:
         cutter = self._profile.cutter
         if cutter == "none":
-            self._printed(self._profile.tear_lines * LINE_DOTS, FeedLines(self._profile.tear_lines))
+            self._printed(self._profile.tear_lines * LINE_DOTS, op.FeedLines(self._profile.tear_lines))
             return
         if self._profile.feed_before_cut:
             lines = self._profile.feed_before_cut
-            self._printed(lines * LINE_DOTS, FeedLines(lines))
+            self._printed(lines * LINE_DOTS, op.FeedLines(lines))
         partial = cut.partial if cutter == "both" else cutter == "partial"
-        self._printed(CUTTER_DOTS, CutPaper(partial, feed=not self._profile.feed_before_cut))
+        self._printed(CUTTER_DOTS, op.CutPaper(partial, feed=not self._profile.feed_before_cut))
 
     def _drawer(self, number: int, drawer: Drawer) -> None:
         if not self._profile.drawer:
             self._problem(number, "no-drawer", "this printer has no drawer connector")
             return
-        self.instructions.append(Pulse(drawer.pin, drawer.on_ms, drawer.off_ms))
+        self.instructions.append(op.Pulse(drawer.pin, drawer.on_ms, drawer.off_ms))
         if self._profile.drawer_now:
-            self.at_once.append(PulseNow(drawer.pin, min(8, max(1, drawer.on_ms // 100))))
+            self.at_once.append(op.PulseNow(drawer.pin, min(8, max(1, drawer.on_ms // 100))))
 
     def _beep(self, number: int, beep: Beep) -> None:
         if self._profile.beeper == "none":
             self._problem(number, "no-beeper", "this printer has no buzzer")
             return
-        self.instructions.append(Buzz(beep.times, beep.each_ms))
+        self.instructions.append(op.Buzz(beep.times, beep.each_ms))
 
 
 def _trimmed(image: Image) -> Image:

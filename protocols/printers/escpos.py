@@ -20,47 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from protocols.printers import instructions as op
 from protocols.printers.commands import ALIGNS, QR_LEVELS, Symbology
-from protocols.printers.instructions import (
-    AskInTurn,
-    AskName,
-    AskNow,
-    BarcodeHeight,
-    BarcodeLabel,
-    BarcodeModule,
-    Buzz,
-    CodeTable,
-    CutPaper,
-    FeedDots,
-    FeedLines,
-    Ignored,
-    Initialise,
-    Instruction,
-    Letters,
-    LineFeed,
-    PrintBarcode,
-    PrintLogo,
-    Pulse,
-    PulseNow,
-    QrCorrection,
-    QrModel,
-    QrModule,
-    QrPrint,
-    QrStore,
-    Raster,
-    RasterKeep,
-    RasterPrint,
-    ReportChanges,
-    ReportName,
-    SetAlign,
-    SetBold,
-    SetFont,
-    SetInverted,
-    SetSize,
-    SetSpacing,
-    SetUnderline,
-    SingleByte,
-)
 from protocols.printers.profiles import PROFILES, Profile
 from protocols.printers.reading import LONGEST, InstructionReader, Taken, number_of, word
 
@@ -72,7 +33,7 @@ _BUZZ_UNIT_MS = 50
 _PULSE_UNIT_MS = 2
 
 
-def encode(instructions: Iterable[Instruction], profile: Profile = PROFILES["epson"]) -> bytes:
+def encode(instructions: Iterable[op.Instruction], profile: Profile = PROFILES["epson"]) -> bytes:
     """Encode ``instructions``; ``profile`` selects between alternative commands.
 
     :raises ValueError: for an instruction that ESC/POS does not have.
@@ -80,87 +41,87 @@ def encode(instructions: Iterable[Instruction], profile: Profile = PROFILES["eps
     return b"".join(_encoded(instruction, profile) for instruction in instructions)
 
 
-def _encoded(instruction: Instruction, profile: Profile) -> bytes:
+def _encoded(instruction: op.Instruction, profile: Profile) -> bytes:
     match instruction:
-        case Initialise():
+        case op.Initialise():
             return b"\x1b@"
-        case CodeTable(number):
+        case op.CodeTable(number):
             return b"\x1bt" + bytes([number])
-        case SingleByte():
+        case op.SingleByte():
             return b"\x1c."
-        case SetAlign(align):
+        case op.SetAlign(align):
             return b"\x1ba" + bytes([ALIGNS.index(align)])
-        case SetBold(on):
+        case op.SetBold(on):
             return b"\x1bE" + bytes([on])
-        case SetUnderline(on):
+        case op.SetUnderline(on):
             return b"\x1b-" + bytes([on])
-        case SetInverted(on):
+        case op.SetInverted(on):
             return b"\x1dB" + bytes([on])
-        case SetFont(font):
+        case op.SetFont(font):
             return b"\x1bM" + bytes([font == "B"])
-        case SetSize(width, height):
+        case op.SetSize(width, height):
             return b"\x1d!" + bytes([(width - 1) << 4 | (height - 1)])
-        case SetSpacing(dots):
+        case op.SetSpacing(dots):
             return b"\x1b2" if dots is None else b"\x1b3" + bytes([dots])
-        case Letters(data) | Ignored(data):
+        case op.Letters(data) | op.Ignored(data):
             return data
-        case LineFeed():
+        case op.LineFeed():
             return b"\n"
-        case FeedLines(lines):
+        case op.FeedLines(lines):
             return b"\x1bd" + bytes([lines])
-        case FeedDots(dots):
+        case op.FeedDots(dots):
             return b"\x1bJ" + bytes([dots])
-        case BarcodeHeight(dots):
+        case op.BarcodeHeight(dots):
             return b"\x1dh" + bytes([dots])
-        case BarcodeModule(dots):
+        case op.BarcodeModule(dots):
             return b"\x1dw" + bytes([dots])
-        case BarcodeLabel(on):
+        case op.BarcodeLabel(on):
             # Below the bars, or not at all.
             return b"\x1dH" + bytes([2 if on else 0])
-        case PrintBarcode(kind, text, pairs) if kind is not None:
+        case op.PrintBarcode(kind, text, pairs) if kind is not None:
             data = _code128(text, pairs) if kind == "code128" else text.encode("ascii")
             return b"\x1dk" + bytes([_NUMBERS[kind], len(data)]) + data
-        case QrModel(model):
+        case op.QrModel(model):
             return _qr(0x41, bytes([0x30 + model, 0]))
-        case QrModule(dots):
+        case op.QrModule(dots):
             return _qr(0x43, bytes([dots]))
-        case QrCorrection(level):
+        case op.QrCorrection(level):
             return _qr(0x45, bytes([0x30 + QR_LEVELS.index(level)]))
-        case QrStore(data):
+        case op.QrStore(data):
             return _qr(0x50, b"0" + data)
-        case QrPrint():
+        case op.QrPrint():
             return _qr(0x51, b"0")
-        case Raster(stride, data):
+        case op.Raster(stride, data):
             return b"\x1dv0\0" + word(stride) + word(instruction.height) + data
-        case RasterKeep(stride, data):
+        case op.RasterKeep(stride, data):
             # One tone, no enlargement, colour 1.
             head = b"0p0\x01\x011" + word(stride * 8) + word(len(data) // stride)
             return b"\x1d(L" + word(len(head) + len(data)) + head + data
-        case RasterPrint():
+        case op.RasterPrint():
             return b"\x1d(L\x02\x0002"
-        case PrintLogo(number) if profile.logo == "gs-paren-l":
+        case op.PrintLogo(number) if profile.logo == "gs-paren-l":
             return b"\x1d(L\x06\x000E" + b"%02d" % number + b"\x01\x01"
-        case PrintLogo(number):
+        case op.PrintLogo(number):
             return b"\x1cp" + bytes([number, 0])
-        case CutPaper(partial, feed):
+        case op.CutPaper(partial, feed):
             return b"\x1dV" + (bytes([0x42 if partial else 0x41, 0]) if feed else bytes([partial]))
-        case Pulse(pin, on_ms, off_ms):
+        case op.Pulse(pin, on_ms, off_ms):
             return b"\x1bp" + bytes([pin == 5, on_ms // _PULSE_UNIT_MS, off_ms // _PULSE_UNIT_MS])
-        case PulseNow(pin, tenths):
+        case op.PulseNow(pin, tenths):
             return b"\x10\x14\x01" + bytes([pin == 5, tenths])
-        case Buzz(times, each_ms) if profile.beeper == "esc-paren-a":
+        case op.Buzz(times, each_ms) if profile.beeper == "esc-paren-a":
             return b"\x1b(A\x04\x000\x37" + bytes([times, max(1, each_ms // 100)])
-        case Buzz(times, each_ms):
+        case op.Buzz(times, each_ms):
             return b"\x1bB" + bytes([times, each_ms // _BUZZ_UNIT_MS])
-        case AskNow(number):
+        case op.AskNow(number):
             return b"\x10\x04" + bytes([number])
-        case AskInTurn(number):
+        case op.AskInTurn(number):
             return b"\x1dr" + bytes([number])
-        case AskName(number):
+        case op.AskName(number):
             return b"\x1dI" + bytes([number])
-        case ReportName(name):
+        case op.ReportName(name):
             return b"\x1d(H\x06\x0000" + name
-        case ReportChanges(mask):
+        case op.ReportChanges(mask):
             return b"\x1da" + bytes([mask])
     raise ValueError(f"ESC/POS has no {type(instruction).__name__}")
 
@@ -184,24 +145,24 @@ class EscPosReader(InstructionReader):
     def _take(self, buffer: bytes, at: int) -> Taken | None:
         first = buffer[at]
         if first == 0x0A:
-            return 1, (LineFeed(),)
+            return 1, (op.LineFeed(),)
         if first not in (0x10, 0x1B, 0x1C, 0x1D):
-            return 1, (Ignored(buffer[at : at + 1]),)
+            return 1, (op.Ignored(buffer[at : at + 1]),)
         if at + 1 == len(buffer):
             return None
         syntax = _SYNTAX.get(buffer[at : at + 2])
         if syntax is None:
-            return 2, (Ignored(buffer[at : at + 2]),)
+            return 2, (op.Ignored(buffer[at : at + 2]),)
         length = syntax.length(buffer, at)
         if length is None or (length <= LONGEST and at + length > len(buffer)):
             return None
         if length > LONGEST:
-            return 2, (Ignored(buffer[at : at + 2]),)
+            return 2, (op.Ignored(buffer[at : at + 2]),)
         whole = buffer[at : at + length]
-        return length, syntax.parse(whole[2:]) or (Ignored(whole),)
+        return length, syntax.parse(whole[2:]) or (op.Ignored(whole),)
 
 
-Parsed = tuple[Instruction, ...] | None
+Parsed = tuple[op.Instruction, ...] | None
 
 
 class _Syntax:
@@ -242,27 +203,27 @@ def _until_nul(parameters: bytes) -> int | None:
 
 def _align(parameters: bytes) -> Parsed:
     number = parameters[0] & 0x0F if parameters[0] in b"\0\x01\x02012" else 3
-    return (SetAlign(ALIGNS[number]),) if number < 3 else None
+    return (op.SetAlign(ALIGNS[number]),) if number < 3 else None
 
 
 def _mode(parameters: bytes) -> Parsed:
     bits = parameters[0]
     return (
-        SetFont("B" if bits & 0x01 else "A"),
-        SetBold(bool(bits & 0x08)),
-        SetSize(2 if bits & 0x20 else 1, 2 if bits & 0x10 else 1),
-        SetUnderline(bool(bits & 0x80)),
+        op.SetFont("B" if bits & 0x01 else "A"),
+        op.SetBold(bool(bits & 0x08)),
+        op.SetSize(2 if bits & 0x20 else 1, 2 if bits & 0x10 else 1),
+        op.SetUnderline(bool(bits & 0x80)),
     )
 
 
 def _size(parameters: bytes) -> Parsed:
     width, height = (parameters[0] >> 4) + 1, (parameters[0] & 0x0F) + 1
-    return (SetSize(width, height),) if width <= 8 and height <= 8 else None
+    return (op.SetSize(width, height),) if width <= 8 and height <= 8 else None
 
 
 def _pulse(parameters: bytes) -> Parsed:
     pin, on, off = parameters
-    return (Pulse(5 if pin & 1 else 2, on * _PULSE_UNIT_MS, off * _PULSE_UNIT_MS),)
+    return (op.Pulse(5 if pin & 1 else 2, on * _PULSE_UNIT_MS, off * _PULSE_UNIT_MS),)
 
 
 def _dle(parameters: bytes) -> int | None:
@@ -274,7 +235,7 @@ def _dle(parameters: bytes) -> int | None:
 def _pulse_now(parameters: bytes) -> Parsed:
     if parameters[0] != 1 or parameters[1] > 1:
         return None
-    return (PulseNow(5 if parameters[1] else 2, parameters[2]),)
+    return (op.PulseNow(5 if parameters[1] else 2, parameters[2]),)
 
 
 def _columns(parameters: bytes) -> int | None:
@@ -293,8 +254,8 @@ def _cut_length(parameters: bytes) -> int | None:
 def _cut(parameters: bytes) -> Parsed:
     number = parameters[0]
     if number in (0, 1, 48, 49):
-        return (CutPaper(partial=bool(number & 1), feed=False),)
-    return (CutPaper(partial=number == 66),) if number in (65, 66) else None
+        return (op.CutPaper(partial=bool(number & 1), feed=False),)
+    return (op.CutPaper(partial=number == 66),) if number in (65, 66) else None
 
 
 def _barcode_length(parameters: bytes) -> int | None:
@@ -315,13 +276,13 @@ def _barcode(parameters: bytes) -> Parsed:
     kind = _KINDS.get(number)
     if kind == "code128":
         return (_read_code128(data),)
-    return (PrintBarcode(kind, data.decode("latin-1")),)
+    return (op.PrintBarcode(kind, data.decode("latin-1")),)
 
 
-def _read_code128(data: bytes) -> PrintBarcode:
+def _read_code128(data: bytes) -> op.PrintBarcode:
     """The text of a Code 128, which may switch between codes."""
     if data[:2] not in (b"{A", b"{B", b"{C"):
-        return PrintBarcode(None, data.decode("latin-1"))
+        return op.PrintBarcode(None, data.decode("latin-1"))
     text, code, at = "", "", 0
     while at < len(data):
         if data[at] == ord("{") and at + 1 < len(data):
@@ -331,7 +292,7 @@ def _read_code128(data: bytes) -> PrintBarcode:
             continue
         text += f"{data[at]:02d}" if code == "C" else chr(data[at])
         at += 1
-    return PrintBarcode("code128", text, pairs=data[:2] == b"{C")
+    return op.PrintBarcode("code128", text, pairs=data[:2] == b"{C")
 
 
 def _in_brackets_k(parameters: bytes) -> Parsed:
@@ -340,15 +301,15 @@ def _in_brackets_k(parameters: bytes) -> Parsed:
         return None
     function, rest = parameters[4], parameters[5:]
     if function == 0x41 and rest[0] in (0x31, 0x32, 0x33):
-        return (QrModel(rest[0] - 0x30),)
+        return (op.QrModel(rest[0] - 0x30),)
     if function == 0x43 and 1 <= rest[0] <= 16:
-        return (QrModule(rest[0]),)
+        return (op.QrModule(rest[0]),)
     if function == 0x45 and 0x30 <= rest[0] <= 0x33:
-        return (QrCorrection(QR_LEVELS[rest[0] - 0x30]),)
+        return (op.QrCorrection(QR_LEVELS[rest[0] - 0x30]),)
     if function == 0x50 and rest[0] == 0x30:
-        return (QrStore(rest[1:]),)
+        return (op.QrStore(rest[1:]),)
     if function == 0x51 and rest[0] == 0x30:
-        return (QrPrint(),)
+        return (op.QrPrint(),)
     return None
 
 
@@ -358,18 +319,18 @@ def _in_brackets_l(parameters: bytes) -> Parsed:
         return None
     function, rest = parameters[4], parameters[5:]
     if function in (2, 50):
-        return (RasterPrint(),)
+        return (op.RasterPrint(),)
     if function == 69 and len(rest) >= 2 and rest[:2].isdigit():
-        return (PrintLogo(int(rest[:2])),)
+        return (op.PrintLogo(int(rest[:2])),)
     if function == 112 and len(rest) > 8:
         stride = (number_of(rest[4:6]) + 7) // 8
-        return (RasterKeep(stride, rest[8:]),) if stride else None
+        return (op.RasterKeep(stride, rest[8:]),) if stride else None
     return None
 
 
 def _in_brackets_h(parameters: bytes) -> Parsed:
     """`GS ( H`: answer with a name when everything is printed."""
-    return (ReportName(parameters[5:9]),) if len(parameters) == 9 and parameters[3:5] == b"00" else None
+    return (op.ReportName(parameters[5:9]),) if len(parameters) == 9 and parameters[3:5] == b"00" else None
 
 
 def _by_letter(**parsers: Callable[[bytes], Parsed]) -> Callable[[bytes], Parsed]:
@@ -383,7 +344,7 @@ def _by_letter(**parsers: Callable[[bytes], Parsed]) -> Callable[[bytes], Parsed
 def _buzz_in_brackets(parameters: bytes) -> Parsed:
     if parameters[3:4] != b"0" or len(parameters) != 7:
         return None
-    return (Buzz(parameters[5], parameters[6] * 100),)
+    return (op.Buzz(parameters[5], parameters[6] * 100),)
 
 
 def _raster_length(parameters: bytes) -> int | None:
@@ -395,7 +356,7 @@ def _raster_length(parameters: bytes) -> int | None:
 
 def _raster(parameters: bytes) -> Parsed:
     stride = number_of(parameters[2:4])
-    return (Raster(stride, parameters[6:]),) if parameters[0] == 0x30 and stride else None
+    return (op.Raster(stride, parameters[6:]),) if parameters[0] == 0x30 and stride else None
 
 
 def _large_length(parameters: bytes) -> int | None:
@@ -412,65 +373,65 @@ def _patterns(parameters: bytes) -> int | None:
     return None if len(parameters) < 2 else 2 + parameters[0] * parameters[1] * 8
 
 
-def _one(make: Callable[[int], Instruction]) -> _Syntax:
+def _one(make: Callable[[int], op.Instruction]) -> _Syntax:
     """A command with one parameter."""
     return _Syntax(1, lambda parameters: (make(parameters[0]),))
 
 
-def _on_off(make: Callable[[bool], Instruction]) -> _Syntax:
+def _on_off(make: Callable[[bool], op.Instruction]) -> _Syntax:
     """A command whose lowest bit switches something; its parameter may be a number or an ASCII digit."""
     return _Syntax(1, lambda parameters: (make(bool(parameters[0] & 1)),))
 
 
-def _font(number: int) -> Instruction:
-    return SetFont("B" if number in (1, 49) else "A")
+def _font(number: int) -> op.Instruction:
+    return op.SetFont("B" if number in (1, 49) else "A")
 
 
 _SYNTAX: dict[bytes, _Syntax] = {
-    b"\x10\x04": _one(AskNow),
+    b"\x10\x04": _one(op.AskNow),
     b"\x10\x05": _Syntax(1),
     b"\x10\x14": _Syntax(_dle, _pulse_now),
-    b"\x1b@": _Syntax(0, lambda _: (Initialise(),)),
-    b"\x1bt": _one(CodeTable),
+    b"\x1b@": _Syntax(0, lambda _: (op.Initialise(),)),
+    b"\x1bt": _one(op.CodeTable),
     b"\x1ba": _Syntax(1, _align),
-    b"\x1bE": _on_off(SetBold),
-    b"\x1bG": _on_off(SetBold),
-    b"\x1b-": _Syntax(1, lambda parameters: (SetUnderline(parameters[0] in (1, 2, 49, 50)),)),
+    b"\x1bE": _on_off(op.SetBold),
+    b"\x1bG": _on_off(op.SetBold),
+    b"\x1b-": _Syntax(1, lambda parameters: (op.SetUnderline(parameters[0] in (1, 2, 49, 50)),)),
     b"\x1bM": _one(_font),
     b"\x1b!": _Syntax(1, _mode),
-    b"\x1b2": _Syntax(0, lambda _: (SetSpacing(None),)),
-    b"\x1b3": _one(SetSpacing),
-    b"\x1bd": _one(FeedLines),
-    b"\x1bJ": _one(FeedDots),
+    b"\x1b2": _Syntax(0, lambda _: (op.SetSpacing(None),)),
+    b"\x1b3": _one(op.SetSpacing),
+    b"\x1bd": _one(op.FeedLines),
+    b"\x1bJ": _one(op.FeedDots),
     b"\x1bp": _Syntax(3, _pulse),
-    b"\x1bB": _Syntax(2, lambda parameters: (Buzz(parameters[0], parameters[1] * _BUZZ_UNIT_MS),)),
+    b"\x1bB": _Syntax(2, lambda parameters: (op.Buzz(parameters[0], parameters[1] * _BUZZ_UNIT_MS),)),
     b"\x1b(": _Syntax(_counted, _by_letter(A=_buzz_in_brackets)),
     b"\x1b*": _Syntax(_columns),
     b"\x1bD": _Syntax(_until_nul),
-    b"\x1bi": _Syntax(0, lambda _: (CutPaper(partial=True, feed=False),)),
-    b"\x1bm": _Syntax(0, lambda _: (CutPaper(partial=True, feed=False),)),
+    b"\x1bi": _Syntax(0, lambda _: (op.CutPaper(partial=True, feed=False),)),
+    b"\x1bm": _Syntax(0, lambda _: (op.CutPaper(partial=True, feed=False),)),
     **{bytes((0x1B, letter)): _Syntax(1) for letter in b"R{V rKe%=UTu"},
     **{bytes((0x1B, letter)): _Syntax(2) for letter in b"$\\c"},
     b"\x1bW": _Syntax(8),
-    b"\x1c.": _Syntax(0, lambda _: (SingleByte(),)),
-    b"\x1cp": _Syntax(2, lambda parameters: (PrintLogo(parameters[0]),)),
+    b"\x1c.": _Syntax(0, lambda _: (op.SingleByte(),)),
+    b"\x1cp": _Syntax(2, lambda parameters: (op.PrintLogo(parameters[0]),)),
     b"\x1c(": _Syntax(_counted),
     **{bytes((0x1C, letter)): _Syntax(1) for letter in b"!-WC"},
     b"\x1cS": _Syntax(2),
     b"\x1d!": _Syntax(1, _size),
-    b"\x1dB": _on_off(SetInverted),
+    b"\x1dB": _on_off(op.SetInverted),
     b"\x1dV": _Syntax(_cut_length, _cut),
-    b"\x1dh": _one(BarcodeHeight),
-    b"\x1dw": _one(BarcodeModule),
-    b"\x1dH": _Syntax(1, lambda parameters: (BarcodeLabel(parameters[0] in (1, 2, 3, 49, 50, 51)),)),
+    b"\x1dh": _one(op.BarcodeHeight),
+    b"\x1dw": _one(op.BarcodeModule),
+    b"\x1dH": _Syntax(1, lambda parameters: (op.BarcodeLabel(parameters[0] in (1, 2, 3, 49, 50, 51)),)),
     b"\x1dk": _Syntax(_barcode_length, _barcode),
     b"\x1d(": _Syntax(_counted, _by_letter(k=_in_brackets_k, L=_in_brackets_l, H=_in_brackets_h)),
     b"\x1d8": _Syntax(_large_length, _large),
     b"\x1dv": _Syntax(_raster_length, _raster),
     b"\x1d*": _Syntax(_patterns),
-    b"\x1dr": _one(lambda number: AskInTurn(number & 0x0F)),
-    b"\x1dI": _one(AskName),
-    b"\x1da": _one(ReportChanges),
+    b"\x1dr": _one(lambda number: op.AskInTurn(number & 0x0F)),
+    b"\x1dI": _one(op.AskName),
+    b"\x1da": _one(op.ReportChanges),
     **{bytes((0x1D, letter)): _Syntax(1) for letter in b"fbT/|E"},
     **{bytes((0x1D, letter)): _Syntax(2) for letter in b"LWP$\\"},
     b"\x1d^": _Syntax(3),

@@ -6,127 +6,113 @@ A number with a meaning of the model's own (`CodeTable`) stays a number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from protocols.printers.commands import Align, Font, QrLevel, Symbology
 
 
-@dataclass(frozen=True)
-class Initialise:
+class Instruction(msgspec.Struct, frozen=True):
+    """One instruction: one of the classes below."""
+
+
+class Initialise(Instruction, frozen=True):
     """Reset styles and code page."""
 
 
-@dataclass(frozen=True)
-class CodeTable:
+class CodeTable(Instruction, frozen=True):
     """Select code page ``number``."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class SingleByte:
+class SingleByte(Instruction, frozen=True):
     """Leave the double-byte mode, in which two Cyrillic letters make one ideograph."""
 
 
-@dataclass(frozen=True)
-class SetAlign:
+class SetAlign(Instruction, frozen=True):
     """Set the alignment of lines."""
 
     align: Align
 
 
-@dataclass(frozen=True)
-class SetBold:
+class SetBold(Instruction, frozen=True):
     """Switch bold on or off."""
 
     on: bool
 
 
-@dataclass(frozen=True)
-class SetUnderline:
+class SetUnderline(Instruction, frozen=True):
     """Switch underline on or off."""
 
     on: bool
 
 
-@dataclass(frozen=True)
-class SetInverted:
+class SetInverted(Instruction, frozen=True):
     """Switch white on black on or off."""
 
     on: bool
 
 
-@dataclass(frozen=True)
-class SetFont:
+class SetFont(Instruction, frozen=True):
     """Select the font."""
 
     font: Font
 
 
-@dataclass(frozen=True)
-class SetSize:
+class SetSize(Instruction, frozen=True):
     """Set the size of characters, 1 to 8 times the normal one."""
 
     width: int
     height: int
 
 
-@dataclass(frozen=True)
-class SetSpacing:
+class SetSpacing(Instruction, frozen=True):
     """Set the line spacing in dots; `None` is the printer's default."""
 
     dots: int | None
 
 
-@dataclass(frozen=True)
-class Letters:
+class Letters(Instruction, frozen=True):
     """Text in the current code page."""
 
     data: bytes
 
 
-@dataclass(frozen=True)
-class LineFeed:
+class LineFeed(Instruction, frozen=True):
     """Print the line and start a new one."""
 
 
-@dataclass(frozen=True)
-class FeedLines:
+class FeedLines(Instruction, frozen=True):
     """Print the current line, if any, and feed ``lines``."""
 
     lines: int
 
 
-@dataclass(frozen=True)
-class FeedDots:
+class FeedDots(Instruction, frozen=True):
     """Print the current line, if any, and feed ``dots``."""
 
     dots: int
 
 
-@dataclass(frozen=True)
-class BarcodeHeight:
+class BarcodeHeight(Instruction, frozen=True):
     """Set the height of bar codes in dots."""
 
     dots: int
 
 
-@dataclass(frozen=True)
-class BarcodeModule:
+class BarcodeModule(Instruction, frozen=True):
     """Set the width of the thinnest bar in dots."""
 
     dots: int
 
 
-@dataclass(frozen=True)
-class BarcodeLabel:
+class BarcodeLabel(Instruction, frozen=True):
     """Set whether the text of a bar code is printed below it."""
 
     on: bool
 
 
-@dataclass(frozen=True)
-class PrintBarcode:
+class PrintBarcode(Instruction, frozen=True):
     """Print a bar code; `None` is an unsupported kind."""
 
     kind: Symbology | None
@@ -135,8 +121,7 @@ class PrintBarcode:
     """Code 128 only: whether it encodes pairs of digits."""
 
 
-@dataclass(frozen=True)
-class PrintWholeBarcode:
+class PrintWholeBarcode(Instruction, frozen=True):
     """Print a bar code together with its measures."""
 
     kind: Symbology | None
@@ -146,41 +131,35 @@ class PrintWholeBarcode:
     label: bool
 
 
-@dataclass(frozen=True)
-class QrModel:
+class QrModel(Instruction, frozen=True):
     """Select the QR model; 2 is the usual one."""
 
     model: int
 
 
-@dataclass(frozen=True)
-class QrModule:
+class QrModule(Instruction, frozen=True):
     """Set the side of a QR module in dots."""
 
     dots: int
 
 
-@dataclass(frozen=True)
-class QrCorrection:
+class QrCorrection(Instruction, frozen=True):
     """Set the error correction level."""
 
     level: QrLevel
 
 
-@dataclass(frozen=True)
-class QrStore:
+class QrStore(Instruction, frozen=True):
     """Store the data of a QR code."""
 
     data: bytes
 
 
-@dataclass(frozen=True)
-class QrPrint:
+class QrPrint(Instruction, frozen=True):
     """Print the stored QR code."""
 
 
-@dataclass(frozen=True)
-class Raster:
+class Raster(Instruction, frozen=True):
     """Print rows of dots: ``stride`` bytes each, the leftmost dot in the highest bit; a set bit is black."""
 
     stride: int
@@ -192,36 +171,31 @@ class Raster:
         return len(self.data) // self.stride if self.stride else 0
 
 
-@dataclass(frozen=True)
-class RasterKeep:
+class RasterKeep(Instruction, frozen=True):
     """Store rows of dots until `RasterPrint`."""
 
     stride: int
     data: bytes
 
 
-@dataclass(frozen=True)
-class RasterPrint:
+class RasterPrint(Instruction, frozen=True):
     """Print the stored rows."""
 
 
-@dataclass(frozen=True)
-class PrintLogo:
+class PrintLogo(Instruction, frozen=True):
     """Print a picture stored in the printer."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class CutPaper:
+class CutPaper(Instruction, frozen=True):
     """Cut; ``feed`` says whether the paper is first fed to the cutter."""
 
     partial: bool
     feed: bool = True
 
 
-@dataclass(frozen=True)
-class Pulse:
+class Pulse(Instruction, frozen=True):
     """Open the drawer by a pulse of ``on_ms`` on ``pin`` 2 or 5, then wait ``off_ms``."""
 
     pin: int
@@ -229,117 +203,63 @@ class Pulse:
     off_ms: int = 500
 
 
-@dataclass(frozen=True)
-class PulseNow:
+class PulseNow(Instruction, frozen=True):
     """Open the drawer in real time by a pulse of ``tenths`` of a second."""
 
     pin: int
     tenths: int = 1
 
 
-@dataclass(frozen=True)
-class Buzz:
+class Buzz(Instruction, frozen=True):
     """Sound the buzzer."""
 
     times: int
     each_ms: int
 
 
-@dataclass(frozen=True)
-class AskNow:
+class AskNow(Instruction, frozen=True):
     """Query the state in real time; ``number`` selects a part (ESC/POS 1 to 4; Star 0, all of it)."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class AskInTurn:
+class AskInTurn(Instruction, frozen=True):
     """Query the state in turn, after everything before is executed; 1 is the paper, 2 the drawer."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class AskName:
+class AskName(Instruction, frozen=True):
     """Query a name of the printer."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class ReportName:
+class ReportName(Instruction, frozen=True):
     """Request an answer with ``name``, four letters, after everything before is printed."""
 
     name: bytes
 
 
-@dataclass(frozen=True)
-class ReportChanges:
+class ReportChanges(Instruction, frozen=True):
     """Switch on automatic status for the changes in ``mask``; 0 switches it off."""
 
     mask: int
 
 
-@dataclass(frozen=True)
-class CountDocument:
+class CountDocument(Instruction, frozen=True):
     """Increment the document counter after everything before is printed."""
 
 
-@dataclass(frozen=True)
-class ClearCount:
+class ClearCount(Instruction, frozen=True):
     """Reset the document counter."""
 
 
-@dataclass(frozen=True)
-class Ignored:
+class Ignored(Instruction, frozen=True):
     """Bytes of an unsupported instruction."""
 
     data: bytes
 
-
-Instruction = (
-    Initialise
-    | CodeTable
-    | SingleByte
-    | SetAlign
-    | SetBold
-    | SetUnderline
-    | SetInverted
-    | SetFont
-    | SetSize
-    | SetSpacing
-    | Letters
-    | LineFeed
-    | FeedLines
-    | FeedDots
-    | BarcodeHeight
-    | BarcodeModule
-    | BarcodeLabel
-    | PrintBarcode
-    | PrintWholeBarcode
-    | QrModel
-    | QrModule
-    | QrCorrection
-    | QrStore
-    | QrPrint
-    | Raster
-    | RasterKeep
-    | RasterPrint
-    | PrintLogo
-    | CutPaper
-    | Pulse
-    | PulseNow
-    | Buzz
-    | AskNow
-    | AskInTurn
-    | AskName
-    | ReportName
-    | ReportChanges
-    | CountDocument
-    | ClearCount
-    | Ignored
-)
-"""One instruction."""
 
 PRINTS = (
     Letters,

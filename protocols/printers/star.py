@@ -19,37 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from protocols.printers import instructions as op
 from protocols.printers.commands import ALIGNS, QR_LEVELS, Symbology
-from protocols.printers.instructions import (
-    AskNow,
-    ClearCount,
-    CodeTable,
-    CountDocument,
-    CutPaper,
-    FeedDots,
-    FeedLines,
-    Ignored,
-    Initialise,
-    Instruction,
-    Letters,
-    LineFeed,
-    PrintLogo,
-    PrintWholeBarcode,
-    Pulse,
-    QrCorrection,
-    QrModel,
-    QrModule,
-    QrPrint,
-    QrStore,
-    Raster,
-    ReportChanges,
-    SetAlign,
-    SetBold,
-    SetFont,
-    SetInverted,
-    SetSize,
-    SetUnderline,
-)
 from protocols.printers.reading import LONGEST, InstructionReader, Taken, number_of, word
 
 LARGEST_ENLARGEMENT = 6
@@ -62,7 +33,7 @@ _END_OF_BARCODE = 0x1E
 _DOTS_PER_QUARTER_MM = 2
 
 
-def encode(instructions: Iterable[Instruction]) -> bytes:
+def encode(instructions: Iterable[op.Instruction]) -> bytes:
     """Encode ``instructions``.
 
     :raises ValueError: for an instruction that Star line mode does not have.
@@ -70,74 +41,74 @@ def encode(instructions: Iterable[Instruction]) -> bytes:
     return b"".join(map(_encoded, instructions))
 
 
-def _encoded(instruction: Instruction) -> bytes:
+def _encoded(instruction: op.Instruction) -> bytes:
     match instruction:
-        case Initialise():
+        case op.Initialise():
             return b"\x1b@"
-        case CodeTable(number):
+        case op.CodeTable(number):
             return b"\x1b\x1dt" + bytes([number])
-        case SetAlign(align):
+        case op.SetAlign(align):
             return b"\x1b\x1da" + bytes([ALIGNS.index(align)])
-        case SetBold(on):
+        case op.SetBold(on):
             return b"\x1bE" if on else b"\x1bF"
-        case SetUnderline(on):
+        case op.SetUnderline(on):
             return b"\x1b-" + bytes([on])
-        case SetInverted(on):
+        case op.SetInverted(on):
             return b"\x1b4" if on else b"\x1b5"
-        case SetFont(font):
+        case op.SetFont(font):
             return b"\x1b\x1eF" + bytes([font == "B"])
-        case SetSize(width, height):
+        case op.SetSize(width, height):
             return b"\x1bi" + bytes([min(height, LARGEST_ENLARGEMENT) - 1, min(width, LARGEST_ENLARGEMENT) - 1])
-        case Letters(data) | Ignored(data):
+        case op.Letters(data) | op.Ignored(data):
             return data
-        case LineFeed():
+        case op.LineFeed():
             return b"\n"
-        case FeedLines(lines):
+        case op.FeedLines(lines):
             return b"\x1ba" + bytes([min(lines, LARGEST_FEED)])
-        case FeedDots(dots):
+        case op.FeedDots(dots):
             return b"\x1bJ" + bytes([(dots + 1) // _DOTS_PER_QUARTER_MM])
-        case PrintWholeBarcode(kind, text, height, module, label) if kind is not None:
+        case op.PrintWholeBarcode(kind, text, height, module, label) if kind is not None:
             # Both values of the label end the line; module 1 is 2 dots.
             measures = bytes([_NUMBERS[kind], 2 if label else 1, max(1, min(3, module - 1)), height])
             # A percent sign begins a special character.
             spelled = text.replace("%", "%0") if kind == "code128" else text
             return b"\x1bb" + measures + spelled.encode("ascii") + bytes([_END_OF_BARCODE])
-        case QrModel(model):
+        case op.QrModel(model):
             return b"\x1b\x1dyS0" + bytes([model])
-        case QrCorrection(level):
+        case op.QrCorrection(level):
             return b"\x1b\x1dyS1" + bytes([QR_LEVELS.index(level)])
-        case QrModule(dots):
+        case op.QrModule(dots):
             return b"\x1b\x1dyS2" + bytes([min(dots, LARGEST_QR_MODULE)])
-        case QrStore(data):
+        case op.QrStore(data):
             return b"\x1b\x1dyD1\0" + word(len(data)) + data
-        case QrPrint():
+        case op.QrPrint():
             return b"\x1b\x1dyP"
-        case Raster(stride, data):
+        case op.Raster(stride, data):
             return b"\x1b\x1dS\x01" + word(stride) + word(instruction.height) + b"\0" + data
-        case PrintLogo(number):
+        case op.PrintLogo(number):
             return b"\x1b\x1cp" + bytes([number, 0])
-        case CutPaper(partial, feed):
+        case op.CutPaper(partial, feed):
             return b"\x1bd" + bytes([partial + 2 * feed])
-        case Pulse(pin):
+        case op.Pulse(pin):
             return b"\x1a" if pin == 5 else b"\x07"
-        case AskNow():
+        case op.AskNow():
             return b"\x1b\x06\x01"
-        case ReportChanges(mask):
+        case op.ReportChanges(mask):
             return b"\x1b\x1ea" + bytes([mask])
-        case CountDocument():
+        case op.CountDocument():
             return b"\x17"
-        case ClearCount():
+        case op.ClearCount():
             return b"\x1b\x1eE\0"
     raise ValueError(f"Star line mode has no {type(instruction).__name__}")
 
 
-_ALONE: dict[int, Instruction] = {
-    0x0A: LineFeed(),
-    0x07: Pulse(2),
-    0x1C: Pulse(2),
-    0x1A: Pulse(5),
-    0x19: Pulse(5),
-    0x17: CountDocument(),
+_ALONE: dict[int, op.Instruction] = {
+    0x0A: op.LineFeed(),
+    0x07: op.Pulse(2),
+    0x1C: op.Pulse(2),
+    0x1A: op.Pulse(5),
+    0x19: op.Pulse(5),
+    0x17: op.CountDocument(),
 }
 """Instructions of one byte."""
 
@@ -172,7 +143,7 @@ class StarReader(InstructionReader):
 
     def _take(self, buffer: bytes, at: int) -> Taken | None:
         if buffer[at] != 0x1B:
-            return 1, (_ALONE.get(buffer[at]) or Ignored(buffer[at : at + 1]),)
+            return 1, (_ALONE.get(buffer[at]) or op.Ignored(buffer[at : at + 1]),)
         head = buffer[at : at + 10]
         if len(head) < 2:
             return None
@@ -182,22 +153,22 @@ class StarReader(InstructionReader):
             return self._extended(buffer, at)
         count = _SHORT.get(head[:2])
         if count is None:
-            return 2, (Ignored(head[:2]),)
+            return 2, (op.Ignored(head[:2]),)
         if len(head) < 2 + count:
             return None
-        return 2 + count, (_short(head[:2], head[2 : 2 + count]) or Ignored(head[: 2 + count]),)
+        return 2 + count, (_short(head[:2], head[2 : 2 + count]) or op.Ignored(head[: 2 + count]),)
 
     def _barcode(self, buffer: bytes, at: int) -> Taken | None:
         end = buffer.find(_END_OF_BARCODE, at + 6, at + 6 + 256)
         if end < 0:
             # Longer than any bar code, so this is not one.
-            return (2, (Ignored(buffer[at : at + 2]),)) if len(buffer) - at > 6 + 256 else None
+            return (2, (op.Ignored(buffer[at : at + 2]),)) if len(buffer) - at > 6 + 256 else None
         number, label, module, height = buffer[at + 2 : at + 6]
         data = buffer[at + 6 : end].decode("latin-1")
         kind = _KINDS.get(number & 0x0F)
         if kind == "code128":
             data = data.replace("%0", "%")
-        code = PrintWholeBarcode(kind, data, height, (module & 0x0F) + 1, (label & 0x0F) in (2, 4))
+        code = op.PrintWholeBarcode(kind, data, height, (module & 0x0F) + 1, (label & 0x0F) in (2, 4))
         return end + 1 - at, (code,)
 
     def _extended(self, buffer: bytes, at: int) -> Taken | None:
@@ -209,39 +180,39 @@ class StarReader(InstructionReader):
         if length is None or (length <= LONGEST and at + length > len(buffer)):
             return None
         if length > LONGEST:
-            return 3, (Ignored(head[:3]),)
+            return 3, (op.Ignored(head[:3]),)
         whole = buffer[at : at + length]
-        return length, (_extended(whole) or Ignored(whole),)
+        return length, (_extended(whole) or op.Ignored(whole),)
 
 
-def _short(command: bytes, parameters: bytes) -> Instruction | None:
+def _short(command: bytes, parameters: bytes) -> op.Instruction | None:
     match command, *parameters:
         case (b"\x1b@",):
-            return Initialise()
+            return op.Initialise()
         case ((b"\x1bE" | b"\x1bF"),):
-            return SetBold(command == b"\x1bE")
+            return op.SetBold(command == b"\x1bE")
         case ((b"\x1b4" | b"\x1b5"),):
-            return SetInverted(command == b"\x1b4")
+            return op.SetInverted(command == b"\x1b4")
         case b"\x1b-", number:
-            return SetUnderline(bool(number & 1))
+            return op.SetUnderline(bool(number & 1))
         case b"\x1ba", lines:
-            return FeedLines(lines)
+            return op.FeedLines(lines)
         case b"\x1bJ", quarters:
-            return FeedDots(quarters * _DOTS_PER_QUARTER_MM)
+            return op.FeedDots(quarters * _DOTS_PER_QUARTER_MM)
         case b"\x1bd", number if number & 0x0F <= 3:
-            return CutPaper(partial=bool(number & 1), feed=bool(number & 2))
+            return op.CutPaper(partial=bool(number & 1), feed=bool(number & 2))
         case b"\x1bi", height, width:
-            return SetSize((width & 0x07) + 1, (height & 0x07) + 1)
+            return op.SetSize((width & 0x07) + 1, (height & 0x07) + 1)
         case b"\x1b\x06", 1:
-            return AskNow(0)
+            return op.AskNow(0)
         case b"\x1b\x1c", 0x70, number, _:
-            return PrintLogo(number)
+            return op.PrintLogo(number)
         case b"\x1b\x1e", 0x46, number:
-            return SetFont("B" if number & 1 else "A")
+            return op.SetFont("B" if number & 1 else "A")
         case b"\x1b\x1e", 0x61, mask:
-            return ReportChanges(mask)
+            return op.ReportChanges(mask)
         case b"\x1b\x1e", 0x45, (0 | 48):
-            return ClearCount()
+            return op.ClearCount()
     return None
 
 
@@ -266,23 +237,23 @@ def _extended_length(head: bytes) -> int | None:
     return 4
 
 
-def _extended(whole: bytes) -> Instruction | None:
+def _extended(whole: bytes) -> op.Instruction | None:
     rest = whole[3:]
     if whole[2] == 0x74:
-        return CodeTable(rest[0])
+        return op.CodeTable(rest[0])
     if whole[2] == 0x61 and rest[0] & 0x0F < 3:
-        return SetAlign(ALIGNS[rest[0] & 0x0F])
+        return op.SetAlign(ALIGNS[rest[0] & 0x0F])
     if whole[2] == 0x53:
         stride = number_of(rest[1:3])
-        return Raster(stride, rest[6:]) if stride else None
+        return op.Raster(stride, rest[6:]) if stride else None
     if whole[2] != 0x79:
         return None
     if rest[:1] == b"P":
-        return QrPrint()
+        return op.QrPrint()
     if rest[:2] == b"S0":
-        return QrModel(rest[2])
+        return op.QrModel(rest[2])
     if rest[:2] == b"S1" and rest[2] & 0x0F < 4:
-        return QrCorrection(QR_LEVELS[rest[2] & 0x0F])
+        return op.QrCorrection(QR_LEVELS[rest[2] & 0x0F])
     if rest[:2] == b"S2" and 1 <= rest[2] <= LARGEST_QR_MODULE:
-        return QrModule(rest[2])
-    return QrStore(rest[5:]) if rest[:2] == b"D1" else None
+        return op.QrModule(rest[2])
+    return op.QrStore(rest[5:]) if rest[:2] == b"D1" else None

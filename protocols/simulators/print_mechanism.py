@@ -9,41 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from protocols.printers import instructions as op
 from protocols.printers.commands import Align, Barcode, Image, Qr, QrLevel, Text
 from protocols.printers.compose import CUTTER_DOTS, LINE_DOTS
-from protocols.printers.instructions import (
-    BarcodeHeight,
-    BarcodeLabel,
-    BarcodeModule,
-    Buzz,
-    CodeTable,
-    CutPaper,
-    FeedDots,
-    FeedLines,
-    Initialise,
-    Instruction,
-    Letters,
-    LineFeed,
-    PrintBarcode,
-    PrintLogo,
-    PrintWholeBarcode,
-    Pulse,
-    QrCorrection,
-    QrModule,
-    QrPrint,
-    QrStore,
-    Raster,
-    RasterKeep,
-    RasterPrint,
-    SetAlign,
-    SetBold,
-    SetFont,
-    SetInverted,
-    SetSize,
-    SetSpacing,
-    SetUnderline,
-    SingleByte,
-)
 from protocols.printers.profiles import Profile
 from protocols.printers.raster import CELLS
 from protocols.printers.status import Fault, PrinterStatus
@@ -101,7 +69,7 @@ class PrintMechanism:
         self._qr_module = 3
         self._qr_level: QrLevel = "L"
         self._qr_data = b""
-        self._kept: RasterKeep | None = None
+        self._kept: op.RasterKeep | None = None
         # Clones start in the double-byte mode.
         self._double_byte = self.profile.kanji_off
 
@@ -132,68 +100,68 @@ class PrintMechanism:
         self.pulses += 1
         self.drawer_open = True
 
-    def obey(self, instruction: Instruction) -> bool:
+    def obey(self, instruction: op.Instruction) -> bool:
         """Execute ``instruction``; `False` when the paper is too short for it: it stays pending."""
         match instruction:
-            case Initialise():
+            case op.Initialise():
                 self.reset()
-            case CodeTable(number):
+            case op.CodeTable(number):
                 self._page = self._tables.get(number, "cp437")
-            case SingleByte():
+            case op.SingleByte():
                 self._double_byte = False
-            case SetAlign(align):
+            case op.SetAlign(align):
                 self._align = align
-            case SetBold(on):
+            case op.SetBold(on):
                 self._style = replace(self._style, bold=on)
-            case SetUnderline(on):
+            case op.SetUnderline(on):
                 self._style = replace(self._style, underline=on)
-            case SetInverted(on):
+            case op.SetInverted(on):
                 self._style = replace(self._style, inverted=on)
-            case SetFont(font):
+            case op.SetFont(font):
                 self._style = replace(self._style, font=font)
-            case SetSize(width, height):
+            case op.SetSize(width, height):
                 self._style = replace(self._style, width=width, height=height)
-            case SetSpacing(dots):
+            case op.SetSpacing(dots):
                 self._spacing = dots
-            case Letters(data):
+            case op.Letters(data):
                 self._take(data)
-            case LineFeed():
+            case op.LineFeed():
                 return self._print(self._lines() or [Blank(self._line_dots())])
-            case FeedLines(lines):
+            case op.FeedLines(lines):
                 return self._print([*self._lines(), Blank(lines * self._line_dots())])
-            case FeedDots(dots):
+            case op.FeedDots(dots):
                 return self._print([*self._lines(), Blank(dots)])
-            case BarcodeHeight(dots) if dots:
+            case op.BarcodeHeight(dots) if dots:
                 self._barcode = replace(self._barcode, height=dots)
-            case BarcodeModule(dots) if 2 <= dots <= 6:
+            case op.BarcodeModule(dots) if 2 <= dots <= 6:
                 self._barcode = replace(self._barcode, module=dots)
-            case BarcodeLabel(on):
+            case op.BarcodeLabel(on):
                 self._barcode = replace(self._barcode, label=on)
-            case PrintBarcode(kind, data, pairs) if kind is not None:
+            case op.PrintBarcode(kind, data, pairs) if kind is not None:
                 return self._print_barcode(replace(self._barcode, kind=kind, data=data), pairs)
-            case PrintWholeBarcode(kind, data, height, module, label) if kind is not None and height:
+            case op.PrintWholeBarcode(kind, data, height, module, label) if kind is not None and height:
                 return self._print_barcode(Barcode(kind, data, height, max(2, min(6, module)), label), False)
-            case QrModule(dots):
+            case op.QrModule(dots):
                 self._qr_module = dots
-            case QrCorrection(level):
+            case op.QrCorrection(level):
                 self._qr_level = level
-            case QrStore(data):
+            case op.QrStore(data):
                 self._qr_data = data
-            case QrPrint():
+            case op.QrPrint():
                 return self._print_qr()
-            case Raster(stride, data):
+            case op.Raster(stride, data):
                 return self._print_raster(stride, data)
-            case RasterKeep():
+            case op.RasterKeep():
                 self._kept = instruction
-            case RasterPrint() if self._kept is not None:
+            case op.RasterPrint() if self._kept is not None:
                 return self._print_raster(self._kept.stride, self._kept.data)
-            case PrintLogo(number):
+            case op.PrintLogo(number):
                 return self._print([*self._lines(), PrintedLine((Text(f"[logo {number}]"),), self._align, LINE_DOTS)])
-            case CutPaper(partial, feed):
+            case op.CutPaper(partial, feed):
                 return self._cut(partial, feed)
-            case Pulse():
+            case op.Pulse():
                 self.kick()
-            case Buzz(times):
+            case op.Buzz(times):
                 self.beeps += times
         return True
 

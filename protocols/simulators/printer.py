@@ -31,22 +31,9 @@ from typing import Any
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
+from protocols.printers import instructions as op
 from protocols.printers.escpos import EscPosReader
 from protocols.printers.hazards import RealTime, RealTimeScanner
-from protocols.printers.instructions import (
-    PRINTS,
-    AskInTurn,
-    AskName,
-    AskNow,
-    ClearCount,
-    CountDocument,
-    Initialise,
-    Instruction,
-    Pulse,
-    PulseNow,
-    ReportChanges,
-    ReportName,
-)
 from protocols.printers.profiles import PROFILES, Profile
 from protocols.printers.reading import InstructionReader
 from protocols.printers.star import StarReader
@@ -125,7 +112,7 @@ class SimulatedPrinter:
         self._size = buffer_size
         self._jobs = sum(entry.status == ACCEPTED for entry in self.ledger.entries())
         self._reader = self._new_reader()
-        self._queue: deque[tuple[Instruction | _EndOfLine, int]] = deque()
+        self._queue: deque[tuple[op.Instruction | _EndOfLine, int]] = deque()
         self._queued = 0
         self._answers = b""
         self._printed = 0
@@ -224,11 +211,11 @@ class SimulatedPrinter:
                 self._queued += size
             self._work()
 
-    def _see(self, instruction: Instruction) -> None:
+    def _see(self, instruction: op.Instruction) -> None:
         """Examine an instruction on arrival, before it is executed."""
-        if not self._begun and isinstance(instruction, (Initialise, Pulse, PulseNow, *PRINTS)):
+        if not self._begun and isinstance(instruction, (op.Initialise, op.Pulse, op.PulseNow, *op.PRINTS)):
             self._begin()
-        if self._then is Then.LOST_BEFORE and isinstance(instruction, PRINTS):
+        if self._then is Then.LOST_BEFORE and isinstance(instruction, op.PRINTS):
             self._break()
 
     def _begin(self) -> None:
@@ -312,7 +299,7 @@ class SimulatedPrinter:
         if self.on_room is not None and self.room:
             self.on_room()
 
-    def _answer(self, instruction: Instruction) -> None:
+    def _answer(self, instruction: op.Instruction) -> None:
         """Send the answer that an instruction requests in turn."""
         raise NotImplementedError
 
@@ -469,20 +456,20 @@ class EscPosPrinter(SimulatedPrinter):
                 self._drop()
             self.mend()
 
-    def _answer(self, instruction: Instruction) -> None:
+    def _answer(self, instruction: op.Instruction) -> None:
         match instruction:
-            case AskInTurn(1):
+            case op.AskInTurn(1):
                 self._prove(bytes([_paper_bits(self.status, out=0x0C, near_end=0x03)]))
-            case AskInTurn(2):
+            case op.AskInTurn(2):
                 self._say(bytes([bool(self.status.drawer_open)]))
-            case ReportName(name):
+            case op.ReportName(name):
                 self._prove(b"\x37\x22" + name + b"\0")
-            case AskName(number) if number in _NAMES:
+            case op.AskName(number) if number in _NAMES:
                 self._say(b"_" + _NAMES[number] + b"\0")
-            case ReportChanges(mask):
+            case op.ReportChanges(mask):
                 self._tells_changes = mask != 0
                 self._last_told = b""
-            case Initialise():
+            case op.Initialise():
                 self._tells_changes = False
 
     def _changed(self) -> None:
@@ -540,19 +527,19 @@ class StarPrinter(SimulatedPrinter):
     def _power_lost(self) -> None:
         self._count = 0
 
-    def _see(self, instruction: Instruction) -> None:
+    def _see(self, instruction: op.Instruction) -> None:
         super()._see(instruction)
-        if isinstance(instruction, AskNow) and not self._deaf and self._asked_now():
+        if isinstance(instruction, op.AskNow) and not self._deaf and self._asked_now():
             self._say(self._state())
 
-    def _answer(self, instruction: Instruction) -> None:
+    def _answer(self, instruction: op.Instruction) -> None:
         match instruction:
-            case CountDocument():
+            case op.CountDocument():
                 self._count = (self._count + 1) % COUNTS
                 self._prove(self._state() if self._tells_changes else b"")
-            case ClearCount():
+            case op.ClearCount():
                 self._count = 0
-            case ReportChanges(mask):
+            case op.ReportChanges(mask):
                 self._tells_changes = mask != 0
 
     def _changed(self) -> None:
