@@ -232,7 +232,11 @@ def _serial_reason(error: Exception) -> str:
 
 @implementer(IStreamClientEndpoint)
 class TcpEndpoint:
-    """An endpoint for a TCP line to a device: small packets are sent immediately, lost connections are detected."""
+    """An endpoint for a TCP line to a device: small packets are sent immediately, lost connections are detected.
+
+    :param host: a name or an address.
+    :param connect_timeout: in seconds.
+    """
 
     def __init__(self, reactor: Any, host: str, port: int, connect_timeout: float = CONNECT_TIMEOUT) -> None:
         self._reactor, self._where, self._timeout = reactor, f"{host}:{port}", connect_timeout
@@ -261,11 +265,6 @@ class TcpEndpoint:
         if failure.check(ConnectError, DNSLookupError, UserError, OSError, ValueError) is None:
             return failure
         return Failure(NotReached(f"{self._where}: {_tcp_reason(failure.value, self._timeout)}"))
-
-
-def tcp_endpoint(reactor: Any, host: str, port: int, connect_timeout: float = CONNECT_TIMEOUT) -> TcpEndpoint:
-    """An endpoint for ``host``, a name or an address, with ``connect_timeout`` in seconds."""
-    return TcpEndpoint(reactor, host, port, connect_timeout)
 
 
 def _lively(protocol: IProtocol) -> IProtocol:

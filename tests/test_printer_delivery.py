@@ -705,7 +705,7 @@ class ConnectTests(SynchronousTestCase):
     def test_delivered(self) -> None:
         """A job is delivered over a connection of its own."""
         endpoint = Endpoint()
-        verdict = deliver(endpoint, compose(RECEIPT, EPSON), Clock())
+        verdict = deliver(endpoint, Delivery(compose(RECEIPT, EPSON), Clock()), Clock())
         assert endpoint.protocol is not None
         endpoint.protocol.dataReceived(FINE + TURN)
         endpoint.protocol.dataReceived(DONE)
@@ -714,10 +714,13 @@ class ConnectTests(SynchronousTestCase):
     def test_not_reached(self) -> None:
         """Connection refused or not opened in time: nothing was printed."""
         self.assertEqual(
-            self.successResultOf(deliver(Endpoint("refused"), compose(RECEIPT, EPSON), Clock())).cause, "unreachable"
+            self.successResultOf(
+                deliver(Endpoint("refused"), Delivery(compose(RECEIPT, EPSON), Clock()), Clock())
+            ).cause,
+            "unreachable",
         )
         clock = Clock()
-        verdict = deliver(Endpoint("never"), compose(RECEIPT, EPSON), clock)
+        verdict = deliver(Endpoint("never"), Delivery(compose(RECEIPT, EPSON), clock), clock)
         clock.advance(4.99)
         self.assertNoResult(verdict)
         clock.advance(0.01)
@@ -726,7 +729,7 @@ class ConnectTests(SynchronousTestCase):
     def test_cancelled(self) -> None:
         """The caller can cancel a delivery at any time."""
         endpoint = Endpoint()
-        verdict = deliver(endpoint, compose(RECEIPT, EPSON), Clock())
+        verdict = deliver(endpoint, Delivery(compose(RECEIPT, EPSON), Clock()), Clock())
         verdict.cancel()
         self.assertEqual(self.successResultOf(verdict).cause, "cancelled")
 

@@ -31,7 +31,7 @@ from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from protocols.errors import NotReached
-from protocols.serial import SerialAddress, SerialEndpoint, SerialSettings, TcpEndpoint, tcp_endpoint
+from protocols.serial import SerialAddress, SerialEndpoint, SerialSettings, TcpEndpoint
 
 
 class Listener(Protocol):
@@ -113,7 +113,7 @@ class SerialTests(SynchronousTestCase):
     def test_interface(self) -> None:
         """Both kinds of line are endpoints."""
         verifyObject(IStreamClientEndpoint, SerialEndpoint(self.reactor, SerialSettings("")))
-        verifyObject(IStreamClientEndpoint, tcp_endpoint(self.reactor, "127.0.0.1", 1))
+        verifyObject(IStreamClientEndpoint, TcpEndpoint(self.reactor, "127.0.0.1", 1))
 
     def test_both_ways(self) -> None:
         """Bytes of any value are carried in both directions."""
@@ -290,7 +290,7 @@ class TcpTests(SynchronousTestCase):
 
     def connect(self, host: str) -> Deferred[Any]:
         """Begin to connect."""
-        return tcp_endpoint(self.reactor, host, 20007).connect(Factory.forProtocol(Listener))
+        return TcpEndpoint(self.reactor, host, 20007).connect(Factory.forProtocol(Listener))
 
     def reason(self, deferred: Deferred[Any]) -> str:
         """The reason why the line did not open."""
@@ -345,7 +345,3 @@ class TcpTests(SynchronousTestCase):
         connecting = self.connect("10.0.0.9")
         self.reactor.advance(5)
         self.assertEqual(self.reason(connecting), "10.0.0.9:20007: no answer in 5 s")
-
-    def test_class(self) -> None:
-        """The helper returns the public class."""
-        self.assertIsInstance(tcp_endpoint(self.reactor, "10.0.0.9", 1), TcpEndpoint)

@@ -140,10 +140,10 @@ def _endpoint(settings: PrinterSettings, reactor: Any) -> IStreamClientEndpoint:
     if settings.interface == "usb":
         return DeviceFileEndpoint(reactor, settings.device_file)
     # Lazy: its endpoints load OpenSSL.
-    from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
+    from protocols.serial import SerialEndpoint, SerialSettings, TcpEndpoint
 
     if settings.interface == "tcp":
-        return tcp_endpoint(reactor, settings.host, settings.port or 9100)
+        return TcpEndpoint(reactor, settings.host, settings.port or 9100)
     rtscts, xonxoff = settings.flow == "rtscts", settings.flow == "xonxoff"
     return SerialEndpoint(
         reactor, SerialSettings(settings.serial_port, settings.baudrate, rtscts=rtscts, xonxoff=xonxoff)

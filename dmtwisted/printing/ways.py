@@ -18,7 +18,7 @@ from protocols.errors import Garbled, Silent, WireError
 from protocols.printers.codepages import CODE_PAGES
 from protocols.printers.commands import Command
 from protocols.printers.compose import Job, compose
-from protocols.printers.delivery import Delivery, DeliveryVerdict, Patience, carry, inquire
+from protocols.printers.delivery import Delivery, DeliveryVerdict, Patience, deliver, inquire
 from protocols.printers.finder import finder
 from protocols.printers.profiles import Profile
 from protocols.printers.queues import Condition, IPrintQueue, QueueState, UnknownQueue
@@ -95,7 +95,7 @@ class LineWay(_Profiled):
     def deliver(self, job: Job) -> Delivering:
         """Begin to deliver ``job``."""
         delivery = _LineDelivery(job, self._clock, self._patience, self._rate, self._high)
-        done = maybeDeferred(carry, self._endpoint, delivery, self._clock, self._patience)
+        done = maybeDeferred(deliver, self._endpoint, delivery, self._clock, self._patience)
 
         def failed(failure: Failure) -> DeliveryVerdict:
             self.log.failure("a line failed", failure)

@@ -9,7 +9,7 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.settings import TerminalSettings
 from protocols.errors import NotReached, WireError
-from protocols.serial import SerialEndpoint, SerialSettings, tcp_endpoint
+from protocols.serial import SerialEndpoint, SerialSettings, TcpEndpoint
 
 
 def endpoint_of(
@@ -17,7 +17,7 @@ def endpoint_of(
 ) -> IStreamClientEndpoint:
     """The endpoint that opens lines to the terminal."""
     if settings.interface == "tcp":
-        return tcp_endpoint(reactor, settings.host, settings.port or usual_port)
+        return TcpEndpoint(reactor, settings.host, settings.port or usual_port)
     return SerialEndpoint(reactor, SerialSettings(settings.serial_port, settings.baudrate or usual_baudrate))
 
 

@@ -64,7 +64,7 @@ from protocols.printers.queues import (
     under_way,
 )
 from protocols.printers.verdict import Outcome, Verdict
-from protocols.serial import tcp_endpoint
+from protocols.serial import TcpEndpoint
 
 PORT = 631
 SOCKET = "/run/cups/cups.sock"
@@ -113,8 +113,6 @@ HINDRANCES = {
     Condition.STOPPED: frozenset({"paused", "moving-to-paused", "media-jam", "stopped-partly", "spool-area-full"}),
 }
 """``printer-state-reasons`` without their severity, in the order of `Condition` (RFC 8011 5.4.12)."""
-
-SEVERITIES = ("-error", "-warning", "-report")
 
 NOTHING_TAKEN = frozenset(
     {
@@ -367,7 +365,7 @@ def _job(group: Group) -> QueuedJob | None:
 def _queue_state(group: Group) -> QueueState:
     reasons = [reason for reason in group.texts("printer-state-reasons") if reason not in ("", "none")]
     words = group.text("printer-state-message") or ", ".join(reasons)
-    plain = {_without_severity(reason) for reason in reasons}
+    plain = {reason.removesuffix("-error").removesuffix("-warning").removesuffix("-report") for reason in reasons}
     for condition, names in HINDRANCES.items():
         if plain & names:
             return QueueState(condition, words)
@@ -376,12 +374,6 @@ def _queue_state(group: Group) -> QueueState:
     if group.number("printer-state") == PrinterState.STOPPED or any(reason.endswith("-error") for reason in reasons):
         return QueueState(Condition.STOPPED, words)
     return QueueState(Condition.OK, words)
-
-
-def _without_severity(reason: str) -> str:
-    for severity in SEVERITIES:
-        reason = reason.removesuffix(severity)
-    return reason
 
 
 @implementer(IBodyProducer)
@@ -399,11 +391,7 @@ class _Body:
     def pauseProducing(self) -> None:
         """Everything is written already."""
 
-    def resumeProducing(self) -> None:
-        """Everything is written already."""
-
-    def stopProducing(self) -> None:
-        """Everything is written already."""
+    resumeProducing = stopProducing = pauseProducing
 
 
 @implementer(IStreamClientEndpoint)
@@ -450,7 +438,7 @@ def cups_over(
 def cups_at(reactor: Any, host: str = "", port: int = PORT, user: str = USER, socket: str = SOCKET) -> Cups:
     """The CUPS service at ``host``, an address or a name; if empty, that of this machine, by its socket."""
     if host:
-        return cups_over(tcp_endpoint(reactor, host, port), reactor, host, port, user)
+        return cups_over(TcpEndpoint(reactor, host, port), reactor, host, port, user)
     endpoint = UNIXClientEndpoint(reactor, socket)
     place = _Always(_Surely(endpoint, socket))
     return Cups(Agent.usingEndpointFactory(reactor, place), reactor, "localhost", PORT, user)

@@ -37,7 +37,7 @@ from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.printers.compose import Job, compose
 from protocols.printers.profiles import Profile
 from protocols.printers.status import PrinterStatus
-from protocols.printers.talk import EscPosTalk, StarTalk, Talk, talk
+from protocols.printers.talk import talk
 from protocols.printers.verdict import Outcome, Verdict
 
 CHUNK = 1024
@@ -126,8 +126,8 @@ class Delivery(Protocol):
         self._clock = clock
         self._patience = patience
         self._rate = bytes_per_second
-        self._talk: Talk = talk(job, drawer_high_is_open)
-        self._step: _Step = _Step.CONNECTING
+        self._talk = talk(job, drawer_high_is_open)
+        self._step = _Step.CONNECTING
         self._timer: IDelayedCall | None = None
         self._pause: IDelayedCall | None = None
         self._sent = 0
@@ -398,8 +398,7 @@ class Inquiry(Protocol):
         drawer_high_is_open: bool = True,
     ) -> None:
         self.done: Deferred[PrinterStatus] = Deferred(self._cancelled)
-        kind = StarTalk if profile.language == "star" else EscPosTalk
-        self._talk: Talk = kind(compose((), profile), drawer_high_is_open, only_asks=True)
+        self._talk = talk(compose((), profile), drawer_high_is_open, only_asks=True)
         self._clock = clock
         self._patience = patience
         self._timer: IDelayedCall | None = None
@@ -452,24 +451,12 @@ class Inquiry(Protocol):
 
 
 def deliver(
-    endpoint: IStreamClientEndpoint,
-    job: Job,
-    clock: IReactorTime,
-    patience: Patience = Patience(),
-    bytes_per_second: int = 0,
-    drawer_high_is_open: bool = True,
+    endpoint: IStreamClientEndpoint, delivery: Delivery, clock: IReactorTime, patience: Patience = Patience()
 ) -> Deferred[DeliveryVerdict]:
-    """Connect to the printer, deliver ``job`` and close; never fails.
+    """Connect to the printer, make ``delivery`` and close; never fails.
 
     Most printers serve one connection at a time, so the caller must wait for the verdict before the next call.
     """
-    return carry(endpoint, Delivery(job, clock, patience, bytes_per_second, drawer_high_is_open), clock, patience)
-
-
-def carry(
-    endpoint: IStreamClientEndpoint, delivery: Delivery, clock: IReactorTime, patience: Patience
-) -> Deferred[DeliveryVerdict]:
-    """As `deliver`, for a caller that observes the delivery."""
     connecting = endpoint.connect(_OneConnection(delivery)).addTimeout(patience.connect, clock)
 
     def not_reached(failure: Failure) -> DeliveryVerdict:

@@ -227,9 +227,7 @@ def _pulse(parameters: bytes) -> Parsed:
 
 
 def _dle(parameters: bytes) -> int | None:
-    if not parameters:
-        return None
-    return {1: 3, 2: 3, 8: 8}.get(parameters[0], 1)
+    return {1: 3, 2: 3, 8: 8}.get(parameters[0], 1) if parameters else None
 
 
 def _pulse_now(parameters: bytes) -> Parsed:
@@ -342,9 +340,8 @@ def _by_letter(**parsers: Callable[[bytes], Parsed]) -> Callable[[bytes], Parsed
 
 
 def _buzz_in_brackets(parameters: bytes) -> Parsed:
-    if parameters[3:4] != b"0" or len(parameters) != 7:
-        return None
-    return (op.Buzz(parameters[5], parameters[6] * 100),)
+    wanted = len(parameters) == 7 and parameters[3:4] == b"0"
+    return (op.Buzz(parameters[5], parameters[6] * 100),) if wanted else None
 
 
 def _raster_length(parameters: bytes) -> int | None:

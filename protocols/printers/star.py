@@ -113,27 +113,10 @@ _ALONE: dict[int, op.Instruction] = {
 """Instructions of one byte."""
 
 _SHORT: dict[bytes, int] = {
-    b"\x1b@": 0,
-    b"\x1bE": 0,
-    b"\x1bF": 0,
-    b"\x1b4": 0,
-    b"\x1b5": 0,
-    b"\x1b0": 0,
-    b"\x1b-": 1,
-    b"\x1b_": 1,
-    b"\x1ba": 1,
-    b"\x1bd": 1,
-    b"\x1bJ": 1,
-    b"\x1bI": 1,
-    b"\x1bz": 1,
-    b"\x1bi": 2,
-    b"\x1bW": 1,
-    b"\x1bh": 1,
-    b"\x1bR": 1,
-    b"\x1b\x06": 1,
-    b"\x1b\x07": 2,
+    **{bytes((0x1B, letter)): 0 for letter in b"@EF450"},
+    **{bytes((0x1B, letter)): 1 for letter in b"-_adJIzWhR\x06"},
+    **{bytes((0x1B, letter)): 2 for letter in b"i\x07\x1e"},
     b"\x1b\x1c": 3,
-    b"\x1b\x1e": 2,
 }
 """Number of parameters of commands with a fixed length, by their first two bytes."""
 

@@ -9,8 +9,6 @@ After the job, the answers to its marks are counted; the last one proves it.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from protocols.printers.compose import Job, encode
 from protocols.printers.escpos_status import (
     ALL_QUESTIONS,
@@ -31,93 +29,95 @@ FLUSH = bytes(8192)
 _ALL_CHANGES = 0xFF
 
 
-class Talk(Protocol):
-    """The queries and answers of one job."""
+class Talk:
+    """The queries and answers of one job, in the printer's language.
 
-    noise: int
-    """Bytes that were not an answer."""
-    heard: bool
-    """Whether the printer has answered at all."""
+    :param only_asks: nothing is printed, so styles are not reset, no answer in turn is needed, nothing is counted.
+    """
+
+    polls = False
+    """Whether the proof must be requested by `question`."""
+    _answers: EscPosAnswers | StarAnswers
+
+    def __init__(self, job: Job, only_asks: bool) -> None:
+        self.noise = 0
+        """Bytes that were not an answer."""
+        self.heard = False
+        """Whether the printer has answered at all."""
+        self._job, self._only_asks = job, only_asks
 
     @property
     def status(self) -> PrinterStatus:
         """The printer's state."""
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the printer requested a pause (XOFF)."""
-
-    @property
-    def state_known(self) -> bool:
-        """Whether all state queries are answered."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether the printer executes commands and has finished all earlier jobs."""
-
-    @property
-    def proves(self) -> bool:
-        """Whether the printer will prove that the job is printed."""
-
-    @property
-    def proven(self) -> bool:
-        """Whether the job is proven."""
-
-    def open(self) -> bytes:
-        """The first queries."""
-
-    def open_again(self) -> bytes:
-        """The queries to repeat when answers are missing."""
-
-    def begin(self) -> None:
-        """The job is sent from here: expect its proofs."""
-
-    def question(self) -> bytes:
-        """Query the state again, after a whole job was sent."""
-
-    @property
-    def answered(self) -> bool:
-        """Whether the last `question` is fully answered."""
-
-    @property
-    def polls(self) -> bool:
-        """Whether the proof must be requested by `question`."""
-
-    def hear(self, data: bytes) -> bytes:
-        """Process ``data`` from the printer; return the bytes to send in reply."""
-
-
-def talk(job: Job, drawer_high_is_open: bool = True) -> Talk:
-    """The `Talk` of ``job`` in the printer's language."""
-    if job.profile.language == "star":
-        return StarTalk(job, drawer_high_is_open)
-    return EscPosTalk(job, drawer_high_is_open)
-
-
-class EscPosTalk:
-    """`DLE EOT` for the state, automatic status as the answer in turn, `GS r` or a name as proof.
-
-    :param only_asks: nothing is printed, so styles are not reset and no answer in turn is needed.
-    """
-
-    def __init__(self, job: Job, drawer_high_is_open: bool = True, only_asks: bool = False) -> None:
-        self.noise = 0
-        self.heard = False
-        self._job = job
-        self._answers = EscPosAnswers(drawer_high_is_open)
-        self._only_asks = only_asks
-        self._needs_turn = job.profile.automatic and not only_asks and not job.at_once
-        self._had_turn = False
-        self._state_known = False
-        self._left: list[bytes] | None = None
-
-    @property
-    def status(self) -> PrinterStatus:
         return self._answers.status
 
     @property
     def stopped(self) -> bool:
+        """Whether the printer requested a pause (XOFF)."""
         return self._answers.stopped
+
+    @property
+    def state_known(self) -> bool:
+        """Whether all state queries are answered."""
+        raise NotImplementedError
+
+    @property
+    def ready(self) -> bool:
+        """Whether the printer executes commands and has finished all earlier jobs."""
+        raise NotImplementedError
+
+    @property
+    def proves(self) -> bool:
+        """Whether the printer will prove that the job is printed."""
+        raise NotImplementedError
+
+    @property
+    def proven(self) -> bool:
+        """Whether the job is proven."""
+        raise NotImplementedError
+
+    @property
+    def answered(self) -> bool:
+        """Whether the last `question` is fully answered."""
+        raise NotImplementedError
+
+    def open(self) -> bytes:
+        """The first queries."""
+        raise NotImplementedError
+
+    def open_again(self) -> bytes:
+        """The queries to repeat when answers are missing."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """The job is sent from here: expect its proofs."""
+        raise NotImplementedError
+
+    def question(self) -> bytes:
+        """Query the state again, after a whole job was sent."""
+        raise NotImplementedError
+
+    def hear(self, data: bytes) -> bytes:
+        """Process ``data`` from the printer; return the bytes to send in reply."""
+        raise NotImplementedError
+
+
+def talk(job: Job, drawer_high_is_open: bool = True, only_asks: bool = False) -> Talk:
+    """The `Talk` of ``job`` in the printer's language."""
+    kind = StarTalk if job.profile.language == "star" else EscPosTalk
+    return kind(job, drawer_high_is_open, only_asks)
+
+
+class EscPosTalk(Talk):
+    """`DLE EOT` for the state, automatic status as the answer in turn, `GS r` or a name as proof."""
+
+    def __init__(self, job: Job, drawer_high_is_open: bool, only_asks: bool) -> None:
+        super().__init__(job, only_asks)
+        self._answers: EscPosAnswers = EscPosAnswers(drawer_high_is_open)
+        self._needs_turn = job.profile.automatic and not only_asks and not job.at_once
+        self._had_turn = False
+        self._state_known = False
+        self._left: list[bytes] | None = None
 
     @property
     def state_known(self) -> bool:
@@ -138,10 +138,6 @@ class EscPosTalk:
     @property
     def answered(self) -> bool:
         return not self._answers.expected
-
-    @property
-    def polls(self) -> bool:
-        return False
 
     def open(self) -> bytes:
         questions = self.question()
@@ -191,29 +187,17 @@ class EscPosTalk:
         return b""
 
 
-class StarTalk:
-    """`ESC ACK SOH` for the state; the document counter as answer in turn and as proof.
+class StarTalk(Talk):
+    """`ESC ACK SOH` for the state; the document counter as answer in turn and as proof."""
 
-    :param only_asks: nothing is printed or counted.
-    """
+    polls = True
 
-    def __init__(self, job: Job, drawer_high_is_open: bool = True, only_asks: bool = False) -> None:
-        self.noise = 0
-        self.heard = False
-        self._job = job
-        self._only_asks = only_asks
-        self._answers = StarAnswers(drawer_high_is_open)
+    def __init__(self, job: Job, drawer_high_is_open: bool, only_asks: bool) -> None:
+        super().__init__(job, only_asks)
+        self._answers: StarAnswers = StarAnswers(drawer_high_is_open)
         self._start: int | None = None
         self._ready = self._answered = False
         self._begun = False
-
-    @property
-    def status(self) -> PrinterStatus:
-        return self._answers.status
-
-    @property
-    def stopped(self) -> bool:
-        return self._answers.stopped
 
     @property
     def state_known(self) -> bool:
@@ -236,10 +220,6 @@ class StarTalk:
     @property
     def answered(self) -> bool:
         return self._answered
-
-    @property
-    def polls(self) -> bool:
-        return True
 
     def open(self) -> bytes:
         return (b"" if self._only_asks else self._job.opening) + self.question()
