@@ -29,13 +29,13 @@ from dmtwisted.documents.model import (
     Qr,
     Rule,
 )
-from dmtwisted.documents.pictures import as_png, fitted, from_file, size_of
+from dmtwisted.documents.pictures import as_png, fitted, size_of
 from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
 from dmtwisted.printing.image import ROW, Picture, as_data_uri, draw
 from dmtwisted.printing.layout import TooLong
 from dmtwisted.printing.text import render_text
 from protocols.printers.commands import Text
-from protocols.printers.raster import text_lines
+from protocols.printers.raster import picture, text_lines
 
 LINK = "https://cabinet.tax.gov.ua/cashregs/check?id=TEST_1&date=20260921&time=090000&fn=4000438533&sm=229.80"
 
@@ -245,7 +245,7 @@ class PictureTests(SynchronousTestCase):
         """A picture that is written as a file and read again has the same dots."""
         for width, data in ((9, b"\xaa\x80\x55\x00"), (16, b"\x12\x34"), (1, b"\x80")):
             image = Image(width, data)
-            self.assertEqual(from_file(as_png(image), 576), image)
+            self.assertEqual(picture(as_png(image), 576), image)
 
     def test_size_of(self) -> None:
         """The size is read from the header of PNG and BMP files, before they are unpacked."""

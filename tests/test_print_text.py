@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.documents.model import Barcode, Element, Feed, Line, Pair, Qr, Rule
-from dmtwisted.printing.text import NARROWEST, as_data_uri, render_text
+from dmtwisted.documents.model import NARROWEST, Barcode, Element, Feed, Line, Pair, Qr, Rule
+from dmtwisted.printing.text import as_data_uri, render_text
 
 W = 24
 """The narrowest paper, on which everything must be wrapped."""

@@ -42,8 +42,9 @@ from dmtwisted.documents.model import (
     Size,
     Symbology,
 )
-from dmtwisted.documents.pictures import as_png, from_file, size_of
+from dmtwisted.documents.pictures import as_png, size_of
 from dmtwisted.requests import Members, malformed
+from protocols.printers import raster
 
 MOST_ELEMENTS = 10_000
 """Commands of one document."""
@@ -98,6 +99,24 @@ def write_doccmd(form: Sequence[Element]) -> list[dict[str, Any]]:
 def as_data_uri(form: Sequence[Element]) -> str:
     """``form`` in the document language as a data URI of JSON in UTF-8."""
     return f"data:application/json;charset=utf-8;base64,{b64encode(_encode(write_doccmd(form))).decode()}"
+
+
+_USUAL: dict[type[Element], tuple[str, dict[str, object]]] = {
+    Line: ("text", {"text": None, "align": "left", "bold": False, "underline": False, "size": 1}),
+    Pair: ("pair", {"left": None, "right": None, "bold": False, "size": 1}),
+    Rule: ("rule", {"char": "-"}),
+    Qr: ("qr", {"data": None, "level": "M", "module": None, "align": "center"}),
+    Barcode: ("barcode", {"kind": None, "data": None, "height": 80, "module": 2, "label": True, "align": "center"}),
+    Image: ("image", {"data": None, "align": "center"}),
+    Feed: ("feed", {"lines": 1}),
+    Logo: ("logo", {"number": 1, "align": "center"}),
+    Cut: ("cut", {"partial": True}),
+    Drawer: ("drawer", {"pin": 2, "on_ms": 50, "off_ms": 500}),
+    Beep: ("beep", {"times": 1, "each_ms": 100}),
+}
+"""The name of each element, and the defaults of its members; `None` for required ones."""
+
+_MEMBERS = {name: tuple(usual) for name, usual in _USUAL.values()}
 
 
 # Reading
@@ -217,10 +236,8 @@ class _Strict(Members):
             raise malformed(self.path(name), str(error)) from None
 
 
-@lru_cache(maxsize=8)
-def _picture(source: bytes, dots: int) -> Image:
-    """Cached, because a shop's logo is the same each time."""
-    return from_file(source, dots)
+_picture = lru_cache(maxsize=8)(raster.picture)
+"""Cached, because a shop's logo is the same each time."""
 
 
 def _command(members: _Strict, dots: int) -> Element:
@@ -229,11 +246,11 @@ def _command(members: _Strict, dots: int) -> Element:
     if read is None:
         known = f"{', '.join(_COMMANDS)} can be given"
         raise malformed(members.path("cmd"), f"unknown command {name!r}; {known}" if name else known)
+    members.only(*_MEMBERS[name])
     return read(members, dots)
 
 
 def _text(members: _Strict, dots: int) -> Line:
-    members.only("text", "align", "bold", "underline", "size")
     return Line(
         members.needed("text"),
         members.align("left"),
@@ -244,12 +261,10 @@ def _text(members: _Strict, dots: int) -> Line:
 
 
 def _pair(members: _Strict, dots: int) -> Pair:
-    members.only("left", "right", "bold", "size")
     return Pair(members.needed("left"), members.needed("right"), members.flag("bold"), members.size())
 
 
 def _rule(members: _Strict, dots: int) -> Rule:
-    members.only("char")
     char = members.needed("char", LONGEST_RULE) if members.has("char") else "-"
     if not char.isprintable() or not char:
         raise malformed(members.path("char"), "one or more characters that can be printed are expected")
@@ -257,7 +272,6 @@ def _rule(members: _Strict, dots: int) -> Rule:
 
 
 def _qr(members: _Strict, dots: int) -> Qr:
-    members.only("data", "level", "module", "align")
     data = members.code("data", "qr")
     level: QrLevel = members.choice("level", qr_code(data).level, get_args(QrLevel))
     size = len(data.encode("utf-8", "replace"))
@@ -270,7 +284,6 @@ def _qr(members: _Strict, dots: int) -> Qr:
 
 
 def _barcode(members: _Strict, dots: int) -> Barcode:
-    members.only("kind", "data", "height", "module", "label", "align")
     kind: Symbology = members.choice("kind", "", get_args(Symbology))
     return Barcode(
         kind,
@@ -283,36 +296,30 @@ def _barcode(members: _Strict, dots: int) -> Barcode:
 
 
 def _image(members: _Strict, dots: int) -> Image:
-    members.only("data", "align")
     align = members.align("center")
     image = members.picture("data", dots)
     return Image(image.width, image.data, align)
 
 
 def _logo(members: _Strict, dots: int) -> Logo:
-    members.only("number", "align")
     return Logo(members.within("number", 1, 1, 99), members.align("center"))
 
 
 def _feed(members: _Strict, dots: int) -> Feed:
-    members.only("lines")
     return Feed(members.within("lines", 1, 1, 255))
 
 
 def _cut(members: _Strict, dots: int) -> Cut:
-    members.only("partial")
     return Cut(members.flag("partial") if members.has("partial") else True)
 
 
 def _drawer(members: _Strict, dots: int) -> Drawer:
-    members.only("pin", "on_ms", "off_ms")
     pin: Literal[2, 5] = 5 if members.choice("pin", "2", ("2", "5")) == "5" else 2
     on = members.within("on_ms", 50, 2, 509)
     return Drawer(pin, on, members.within("off_ms", 500, on + 1, 510))
 
 
 def _beep(members: _Strict, dots: int) -> Beep:
-    members.only("times", "each_ms")
     return Beep(members.within("times", 1, 1, 9), members.within("each_ms", 100, 50, 450))
 
 
@@ -350,23 +357,6 @@ def _styled_line(members: _Strict) -> Element:
 
 
 # Writing
-
-
-_USUAL: dict[type[Element], tuple[str, dict[str, object]]] = {
-    Line: ("text", {"text": None, "align": "left", "bold": False, "underline": False, "size": 1}),
-    Pair: ("pair", {"left": None, "right": None, "bold": False, "size": 1}),
-    Rule: ("rule", {"char": "-"}),
-    Qr: ("qr", {"data": None, "level": "M", "module": None, "align": "center"}),
-    Barcode: (
-        "barcode",
-        {"kind": None, "data": None, "height": 80, "module": 2, "label": True, "align": "center"},
-    ),
-    Logo: ("logo", {"number": 1, "align": "center"}),
-    Cut: ("cut", {"partial": True}),
-    Drawer: ("drawer", {"pin": 2, "on_ms": 50, "off_ms": 500}),
-    Beep: ("beep", {"times": 1, "each_ms": 100}),
-}
-"""The name of each element, and the defaults of its members; `None` for required ones."""
 
 
 def _written(element: Element) -> Iterator[dict[str, Any]]:

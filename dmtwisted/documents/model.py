@@ -15,39 +15,16 @@ from typing import Literal
 
 import msgspec
 
-from protocols.printers.commands import (
-    Align,
-    Barcode,
-    Beep,
-    Cut,
-    Drawer,
-    Image,
-    Logo,
-    Qr,
-    QrLevel,
-    Symbology,
-)
-
-__all__ = [
-    "MOST_ROWS",
-    "NARROWEST",
-    "Align",
-    "Barcode",
-    "Beep",
-    "Cut",
-    "Drawer",
-    "Element",
-    "Feed",
-    "Image",
-    "Line",
-    "Logo",
-    "Pair",
-    "Qr",
-    "QrLevel",
-    "Rule",
-    "Size",
-    "Symbology",
-]
+from protocols.printers.commands import Align as Align
+from protocols.printers.commands import Barcode as Barcode
+from protocols.printers.commands import Beep as Beep
+from protocols.printers.commands import Cut as Cut
+from protocols.printers.commands import Drawer as Drawer
+from protocols.printers.commands import Image as Image
+from protocols.printers.commands import Logo as Logo
+from protocols.printers.commands import Qr as Qr
+from protocols.printers.commands import QrLevel as QrLevel
+from protocols.printers.commands import Symbology as Symbology
 
 NARROWEST = 24
 """Columns: on narrower paper a name and an amount do not fit beside each other."""
@@ -90,5 +67,8 @@ class Feed(msgspec.Struct, frozen=True):
     lines: int = 1
 
 
-Element = Line | Pair | Rule | Qr | Barcode | Feed | Image | Logo | Cut | Drawer | Beep
+Direct = Qr | Barcode | Feed | Image | Logo | Cut | Drawer | Beep
+"""Elements that need no layout in rows."""
+
+Element = Line | Pair | Rule | Direct
 """One thing on the paper, or an effect beside it."""

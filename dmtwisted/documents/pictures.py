@@ -7,9 +7,9 @@ are read by Pillow, which is loaded only then.
 from __future__ import annotations
 
 import zlib
-from dataclasses import replace
 
 from dmtwisted.documents.model import Image
+from protocols.printers.raster import picture
 
 _DOTS_PER_METRE = 8000
 """203 dpi, as most print heads have it."""
@@ -17,20 +17,9 @@ _DOTS_PER_METRE = 8000
 _WHITE_IS_ONE = bytes(255 - byte for byte in range(256))
 
 
-def from_file(source: bytes, dots: int) -> Image:
-    """A PNG or BMP file as black and white dots, reduced when it is wider than ``dots``.
-
-    :raises ValueError: when it cannot be read.
-    """
-    # Lazy: Pillow.
-    from protocols.printers.raster import picture
-
-    return picture(source, dots)
-
-
 def fitted(image: Image, dots: int) -> Image:
     """``image``, reduced to paper of ``dots`` if it is wider."""
-    return image if image.width <= dots else replace(from_file(as_png(image), dots), align=image.align)
+    return image if image.width <= dots else picture(as_png(image), dots, image.align)
 
 
 def as_png(image: Image) -> bytes:

@@ -15,10 +15,11 @@ import msgspec
 from dmtwisted.documents.model import MOST_ROWS, Align, Barcode, Cut, Element, Feed, Image, Qr
 from dmtwisted.documents.pictures import fitted, lines_of, png_file
 from dmtwisted.printing.codes import MOST_QR, sized_barcode, sized_qr
-from dmtwisted.printing.layout import Row, TooLong, cut, lay_out, left_edge
+from dmtwisted.printing.layout import Row, TooLong, cut, lay_out
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.text import TEAR
 from protocols.printers.commands import Text
+from protocols.printers.raster import offset, text_lines
 
 COLUMN = 12
 """Dots of a column."""
@@ -79,8 +80,6 @@ class _Paper:
 
     def write(self, row: Row) -> None:
         """A row of letters."""
-        from protocols.printers.raster import text_lines
-
         text = Text(row.text, row.align, row.bold, row.underline, width=row.width, height=row.height)
         lines, unknown = text_lines(text, self.dots)
         self.unknown += len(unknown)
@@ -132,7 +131,7 @@ class _Paper:
 
     def _placed(self, bits: int, width: int, align: Align) -> bytes:
         """A line of dots at its place between the edges."""
-        left = left_edge(align, width, self.dots)
+        left = offset(align, width, self.dots)
         return (bits << (8 * self._stride - left - width)).to_bytes(self._stride)
 
     def _add(self, data: bytes) -> None:

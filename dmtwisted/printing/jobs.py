@@ -63,12 +63,8 @@ def job_of(elements: Sequence[Element], paper: str = "") -> Job:
 def form_of(job: Job, dots: int) -> list[Element]:
     """The form that ``job`` prints; empty for the page of code tables."""
     # One by one: the limits of a document were checked in its request, and a cut was added to it since.
-    return [element for command in _commands(job) for element in read_doccmd([command], "form", dots)]
-
-
-def _commands(job: Job) -> list[Any]:
     commands: list[Any] = msgspec.json.decode(job.form)
-    return commands
+    return [element for command in commands for element in read_doccmd([command], "form", dots)]
 
 
 def _storable(elements: Sequence[Element]) -> Iterator[Element]:

@@ -13,23 +13,7 @@ from textwrap import TextWrapper
 
 import msgspec
 
-from dmtwisted.documents.model import (
-    NARROWEST,
-    Align,
-    Barcode,
-    Beep,
-    Cut,
-    Drawer,
-    Element,
-    Feed,
-    Image,
-    Line,
-    Logo,
-    Pair,
-    Qr,
-    Rule,
-    Size,
-)
+from dmtwisted.documents.model import NARROWEST, Align, Direct, Element, Feed, Image, Line, Pair, Rule, Size
 from dmtwisted.documents.pictures import fitted
 from dmtwisted.printing.letters import Letters
 from protocols.printers import commands as printer
@@ -53,7 +37,7 @@ class Row(msgspec.Struct, frozen=True):
     height: Size = 1
 
 
-Laid = Row | Qr | Barcode | Feed | Image | Logo | Cut | Drawer | Beep
+Laid = Row | Direct
 """The parts of a form after its layout."""
 
 
@@ -133,12 +117,6 @@ def aligned(texts: list[str], align: Align, columns: int) -> list[str]:
     if align == "right":
         return [text.rjust(columns) for text in texts]
     return [" " * ((columns - len(text)) // 2) + text for text in texts]
-
-
-def left_edge(align: Align, width: int, dots: int) -> int:
-    """The first dot of something of ``width`` on paper of ``dots``."""
-    room = dots - width
-    return {"left": 0, "center": room // 2, "right": room}[align]
 
 
 def _scale(texts: list[str], columns: int) -> tuple[Size, Size]:

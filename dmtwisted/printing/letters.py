@@ -23,17 +23,10 @@ CHARSET = "windows-1251"
 
 _SPELLED = {
     "₴": "грн",
-    "×": "x",
-    "ʼ": "'",
-    "′": "'",
-    "−": "-",
-    "‐": "-",
-    "‑": "-",
-    "―": "-",
-    "⁄": "/",
-    "\xa0": " ",
+    **dict.fromkeys("ʼ′", "'"),
+    **dict.fromkeys("−‐‑―", "-"),
+    **dict(zip("×⁄\xa0\n", "x/ \n", strict=True)),
     "\xad": "",
-    "\n": "\n",
 }
 """Replacements for common characters that windows-1251 does not have, or does not print."""
 

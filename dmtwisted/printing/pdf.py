@@ -22,10 +22,11 @@ from dmtwisted.documents.model import MOST_ROWS, Barcode, Cut, Element, Feed, Im
 from dmtwisted.documents.pictures import as_png, fitted
 from dmtwisted.printing.codes import MOST_QR, Bars, Squares, sized_barcode, sized_qr
 from dmtwisted.printing.image import COLUMN, ROW
-from dmtwisted.printing.layout import Row, TooLong, cut, lay_out, left_edge
+from dmtwisted.printing.layout import Row, TooLong, cut, lay_out
 from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.text import TEAR
 from protocols.printers.codepages import UNKNOWN
+from protocols.printers.raster import offset
 
 if TYPE_CHECKING:
     from reportlab.lib.utils import ImageReader
@@ -129,7 +130,7 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
             yield _row(Row((TEAR * columns)[:columns]), dots)
         elif isinstance(part, Image):
             image = fitted(part, dots)
-            yield _Placed(image, left_edge(image.align, image.width, dots), image.height)
+            yield _Placed(image, offset(image.align, image.width, dots), image.height)
         elif isinstance(part, Qr):
             qr_codes += 1
             if qr_codes > MOST_QR:
@@ -138,11 +139,11 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
             if drawn is None:
                 yield from (_row(Row(text), dots) for text in cut(letters.written(part.data), columns))
             else:
-                yield _Placed(drawn, left_edge(part.align, drawn.side, dots), drawn.side + 2 * drawn.quiet)
+                yield _Placed(drawn, offset(part.align, drawn.side, dots), drawn.side + 2 * drawn.quiet)
         elif isinstance(part, Barcode):
             bars = sized_barcode(part, dots)
             if bars is not None:
-                yield _Placed(bars, left_edge(part.align, bars.width, dots), part.height)
+                yield _Placed(bars, offset(part.align, bars.width, dots), part.height)
                 yield _Placed(_Label(), 0, _Label().height)
             if bars is None or part.label:
                 texts = cut(letters.written(part.data), columns)
@@ -150,7 +151,7 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
 
 
 def _row(row: Row, dots: int) -> _Placed:
-    return _Placed(row, left_edge(row.align, len(row.text) * COLUMN * row.width, dots), ROW * row.height)
+    return _Placed(row, offset(row.align, len(row.text) * COLUMN * row.width, dots), ROW * row.height)
 
 
 def _pages(placed: list[_Placed], longest: int) -> list[list[_Placed]]:

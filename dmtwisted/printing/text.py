@@ -8,11 +8,9 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable
 
-from dmtwisted.documents.model import NARROWEST, Barcode, Cut, Element, Feed, Qr
+from dmtwisted.documents.model import Barcode, Cut, Element, Feed, Qr
 from dmtwisted.printing.layout import Row, aligned, cut, lay_out
 from dmtwisted.printing.letters import CHARSET, Letters, in_1251
-
-__all__ = ["CHARSET", "NARROWEST", "as_data_uri", "render_text"]
 
 TEAR = "- "
 """The pattern of a cut within a form, for paper without a cutter (docs/reference/printers.md#slips)."""

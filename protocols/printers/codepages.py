@@ -29,32 +29,11 @@ _ALWAYS = {"₴": "грн"}
 # CP1251 has these, but plain blanks print the same and are safe for programs that read the receipt.
 _BLANKS = {"\xa0": " ", "\xad": "", "\t": " "}
 _PLAIN = {
-    "«": '"',
-    "»": '"',
-    "“": '"',
-    "”": '"',
-    "„": '"',
-    "‟": '"',
-    "‘": "'",
-    "’": "'",
-    "‚": "'",
-    "ʼ": "'",
-    "′": "'",
-    "`": "'",
-    "–": "-",
-    "—": "-",
-    "−": "-",
-    "‐": "-",
-    "‑": "-",
-    "―": "-",
+    **dict.fromkeys("«»“”„‟", '"'),
+    **dict.fromkeys("‘’‚ʼ′`", "'"),
+    **dict.fromkeys("–—−‐‑―", "-"),
     "…": "...",
-    "×": "x",
-    "•": "*",
-    "⁄": "/",
-    "І": "I",
-    "і": "i",
-    "Ґ": "Г",
-    "ґ": "г",
+    **dict(zip("×•⁄ІіҐґ", "x*/IiГг", strict=True)),
 }
 """Replacements for characters that the code page does not have."""
 

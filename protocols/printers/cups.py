@@ -187,8 +187,6 @@ class Cups:
             data = await posting
         except WireError:
             raise
-        except _Late as late:
-            raise Silent(late.seconds) from late
         except Exception as error:
             # HTTP fails in many ways; in all of them the request may have arrived.
             raise LineLost(f"no complete answer from the print service: {_first_words(error)}") from error
@@ -208,19 +206,11 @@ class Cups:
         raise LineLost(words)
 
 
-class _Late(Exception):
-    """The time limit of a request is over."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-
-
 def _late(answer: object, seconds: float) -> object:
     # A connection that failed in time keeps its own error.
     if isinstance(answer, Failure) and answer.check(NotReached):
         return answer
-    return Failure(_Late(seconds))
+    return Failure(Silent(seconds))
 
 
 def _first_words(error: Exception) -> str:

@@ -380,10 +380,6 @@ def _on_off(make: Callable[[bool], op.Instruction]) -> _Syntax:
     return _Syntax(1, lambda parameters: (make(bool(parameters[0] & 1)),))
 
 
-def _font(number: int) -> op.Instruction:
-    return op.SetFont("B" if number in (1, 49) else "A")
-
-
 _SYNTAX: dict[bytes, _Syntax] = {
     b"\x10\x04": _one(op.AskNow),
     b"\x10\x05": _Syntax(1),
@@ -394,7 +390,7 @@ _SYNTAX: dict[bytes, _Syntax] = {
     b"\x1bE": _on_off(op.SetBold),
     b"\x1bG": _on_off(op.SetBold),
     b"\x1b-": _Syntax(1, lambda parameters: (op.SetUnderline(parameters[0] in (1, 2, 49, 50)),)),
-    b"\x1bM": _one(_font),
+    b"\x1bM": _one(lambda number: op.SetFont("B" if number in (1, 49) else "A")),
     b"\x1b!": _Syntax(1, _mode),
     b"\x1b2": _Syntax(0, lambda _: (op.SetSpacing(None),)),
     b"\x1b3": _one(op.SetSpacing),

@@ -89,9 +89,6 @@ class Tag(IntEnum):
     BOOLEAN = 0x22
     ENUM = 0x23
     OCTETS = 0x30
-    DATE = 0x31
-    RESOLUTION = 0x32
-    RANGE = 0x33
     COLLECTION = 0x34
     TEXT_WITH_LANGUAGE = 0x35
     NAME_WITH_LANGUAGE = 0x36
@@ -100,7 +97,6 @@ class Tag(IntEnum):
     NAME = 0x42
     KEYWORD = 0x44
     URI = 0x45
-    URI_SCHEME = 0x46
     CHARSET = 0x47
     LANGUAGE = 0x48
     MIME = 0x49

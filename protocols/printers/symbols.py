@@ -20,18 +20,8 @@ if TYPE_CHECKING:
 else:
     segno = LazyModule("segno")
 
-_LEFT_ODD = (
-    "0001101",
-    "0011001",
-    "0010011",
-    "0111101",
-    "0100011",
-    "0110001",
-    "0101111",
-    "0111011",
-    "0110111",
-    "0001011",
-)
+_SEVEN = "0001101001100100100110111101010001101100010101111011101101101110001011"
+_LEFT_ODD = tuple(_SEVEN[at : at + 7] for at in range(0, len(_SEVEN), 7))
 _RIGHT = tuple(code.translate(str.maketrans("01", "10")) for code in _LEFT_ODD)
 _LEFT_EVEN = tuple(code[::-1] for code in _RIGHT)
 # Digits of the left half that use the even code (1), by the first digit of EAN-13.

@@ -192,24 +192,19 @@ class _Handover:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._begun = self._given_up = False
+        self._begun = self.given_up = False
 
     def begin(self) -> bool:
         """Whether the job may begin; from now on it is uncertain that nothing was sent."""
         with self._lock:
-            self._begun = self._begun or not self._given_up
-            return not self._given_up
+            self._begun = self._begun or not self.given_up
+            return not self.given_up
 
     def give_up(self) -> bool:
         """Stop waiting; return whether the job had begun."""
         with self._lock:
-            self._given_up = True
+            self.given_up = True
             return self._begun
-
-    @property
-    def given_up(self) -> bool:
-        """Whether the caller has given up."""
-        return self._given_up
 
 
 class _Blocking:
@@ -224,7 +219,7 @@ class _Blocking:
         try:
             handle = spooler.OpenPrinter(self._name)
         except Exception as error:
-            number, words = _told(error)
+            number, words = _described(error)
             if number == INVALID_PRINTER_NAME:
                 raise UnknownQueue(self._name) from error
             raise NotReached(words) from error
@@ -243,7 +238,7 @@ class _Blocking:
             try:
                 number = spooler.StartDocPrinter(handle, 1, (title, None, "RAW"))
             except Exception as error:
-                return Verdict(Outcome.NOT_PRINTED, _told(error)[1])
+                return Verdict(Outcome.NOT_PRINTED, _described(error)[1])
             taken = 0
             try:
                 spooler.StartPagePrinter(handle)
@@ -257,7 +252,7 @@ class _Blocking:
                 spooler.EndPagePrinter(handle)
                 spooler.EndDocPrinter(handle)
             except Exception as error:
-                words = error.words if isinstance(error, _Stopped) else _told(error)[1]
+                words = str(error) if isinstance(error, _Stopped) else _described(error)[1]
                 # Only if nothing was taken and the job is certainly discarded, nothing can come out.
                 if _aborted(spooler, handle) and not taken:
                     return Verdict(Outcome.NOT_PRINTED, words, number)
@@ -288,7 +283,7 @@ class _Blocking:
                 spooler.SetJob(handle, number, 0, None, JOB_RESUME)
                 return under_way(job)
             except Exception as error:
-                code, words = _told(error)
+                code, words = _described(error)
                 if code == INVALID_PARAMETER:
                     return _gone(number)
                 with suppress(Exception):
@@ -316,12 +311,8 @@ class _Blocking:
 class _Stopped(Exception):
     """A job was not sent completely, for a reason of our own."""
 
-    def __init__(self, words: str) -> None:
-        super().__init__(words)
-        self.words = words
 
-
-def _told(error: Exception) -> tuple[int, str]:
+def _described(error: Exception) -> tuple[int, str]:
     """Number and text of a Windows error; the number of other errors is 0.
 
     ``pywintypes.error`` exists on Windows only, so it is recognised by its attributes.
@@ -341,7 +332,7 @@ def _asked(error: Exception) -> WireError:
     if isinstance(error, ValueError):
         # pywin32 may be unable to decode the job titles of other programs.
         return Garbled(f"the spooler's answer cannot be read: {error}")
-    return LineLost(_told(error)[1])
+    return LineLost(_described(error)[1])
 
 
 def _aborted(spooler: Spooler, handle: Any) -> bool:
@@ -378,11 +369,6 @@ def _job(given: Mapping[str, Any]) -> QueuedJob:
 
 def _gone(number: int) -> Verdict:
     return Verdict(Outcome.ACCEPTED, "the queue no longer lists the job", number)
-
-
-def _ascii_title(title: str) -> str:
-    """``title`` in ASCII: some versions of pywin32 change other characters."""
-    return short_title(title.encode("ascii", "backslashreplace").decode())
 
 
 @implementer(IPrintQueue)
@@ -442,8 +428,10 @@ class WindowsQueue:
     async def _deliver(self, data: bytes, title: str, patience: float) -> Verdict:
         deadline = self._clock.seconds() + patience
         handover = _Handover()
+        # Some versions of pywin32 change other characters.
+        ascii_title = short_title(title.encode("ascii", "backslashreplace").decode())
         try:
-            sent = await self._run(lambda: self._blocking.send(data, _ascii_title(title), handover), patience)
+            sent = await self._run(lambda: self._blocking.send(data, ascii_title, handover), patience)
         except (Silent, LineLost) as end:
             return Verdict(Outcome.UNKNOWN if handover.give_up() else Outcome.NOT_PRINTED, str(end))
         if isinstance(sent, Verdict):

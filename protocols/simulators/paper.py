@@ -20,7 +20,7 @@ from protocols.lazy import LazyModule
 from protocols.printers import raster
 from protocols.printers.commands import Align, Barcode, Image, Qr, Text
 from protocols.printers.compose import LINE_DOTS
-from protocols.printers.symbols import QR_QUIET, NotDrawable
+from protocols.printers.symbols import NotDrawable
 
 if TYPE_CHECKING:
     from PIL import Image as Pictures
@@ -209,8 +209,3 @@ def _drawn(piece: Piece, dots: int) -> Image:
         for left in range(0, dots, 16):
             paper.paste(1, (left, CUT_DOTS // 2, left + 8, CUT_DOTS // 2 + 1))
     return Image(dots, paper.tobytes(), "left")
-
-
-def qr_dots(modules: int, module: int) -> int:
-    """The height of a QR code of ``modules`` on paper, in dots."""
-    return (modules + 2 * QR_QUIET) * module

@@ -15,7 +15,7 @@ from protocols.printers.compose import CUTTER_DOTS, LINE_DOTS
 from protocols.printers.profiles import Profile
 from protocols.printers.raster import CELLS
 from protocols.printers.status import Fault, PrinterStatus
-from protocols.printers.symbols import NotDrawable, squares
+from protocols.printers.symbols import QR_QUIET, NotDrawable, squares
 from protocols.simulators.paper import (
     Blank,
     Cut,
@@ -25,7 +25,6 @@ from protocols.simulators.paper import (
     PrintedImage,
     PrintedLine,
     PrintedQr,
-    qr_dots,
 )
 
 NEAR_END_DOTS = 1600
@@ -228,7 +227,7 @@ class PrintMechanism:
             modules = len(squares(self._qr_data, level))
         except NotDrawable:
             return True
-        dots = qr_dots(modules, self._qr_module)
+        dots = (modules + 2 * QR_QUIET) * self._qr_module
         if dots > self.profile.dots:
             # Too wide: real printers ignore it.
             return True

@@ -69,10 +69,6 @@ CONDITIONS: dict[str, PrinterStatus] = {
 """Valid values of ``code`` in a refusing rule; any other value is the end of the paper."""
 
 
-class _EndOfLine:
-    """Marks the end of a connection in the queue."""
-
-
 class SimulatedPrinter:
     """The part common to printers of both languages.
 
@@ -112,7 +108,8 @@ class SimulatedPrinter:
         self._size = buffer_size
         self._jobs = sum(entry.status == ACCEPTED for entry in self.ledger.entries())
         self._reader = self._new_reader()
-        self._queue: deque[tuple[op.Instruction | _EndOfLine, int]] = deque()
+        self._queue: deque[tuple[op.Instruction | None, int]] = deque()
+        """Instructions with their bytes; `None` is the end of a connection."""
         self._queued = 0
         self._answers = b""
         self._printed = 0
@@ -162,7 +159,7 @@ class SimulatedPrinter:
         if self._condition is not None and self._begun:
             self._drop()
         self._forget_line()
-        self._queue.append((_EndOfLine(), 0))
+        self._queue.append((None, 0))
         self._work()
 
     @property
@@ -280,7 +277,7 @@ class SimulatedPrinter:
         try:
             while self._queue and not self._halted:
                 instruction, size = self._queue[0]
-                if isinstance(instruction, _EndOfLine):
+                if instruction is None:
                     self._queue.popleft()
                     self._job_ends()
                     continue
@@ -410,6 +407,14 @@ class SimulatedPrinter:
 
     def _changed(self) -> None:
         """Send an automatic status after a change of state, if it is switched on."""
+        state = self._state()
+        if self._tells_changes and state != self._last_told:
+            self._last_told = state
+            self._say(state)
+
+    def _state(self) -> bytes:
+        """The automatic status."""
+        raise NotImplementedError
 
     def _mind_the_buffer(self) -> None:
         if not self._flow:
@@ -472,11 +477,11 @@ class EscPosPrinter(SimulatedPrinter):
             case op.Initialise():
                 self._tells_changes = False
 
-    def _changed(self) -> None:
-        group = _asb(self.status)
-        if self._tells_changes and group != self._last_told:
-            self._last_told = group
-            self._say(group)
+    def _state(self) -> bytes:
+        status = self.status
+        first = 0x10 | (0x04 if status.drawer_open else 0) | (0 if status.online else 0x08)
+        first |= 0x20 if status.cover_open else 0
+        return bytes([first, _FAULT_BITS[status.error], _paper_bits(status, out=0x0F, near_end=0x03), 0])
 
 
 _NAMES = {65: b"1.00", 66: b"EPSON", 67: b"TM-SIM", 68: b"0000001"}
@@ -510,12 +515,6 @@ def _paper_bits(status: PrinterStatus, out: int, near_end: int) -> int:
     return {"out": out, "near_end": near_end}.get(status.paper or "", 0)
 
 
-def _asb(status: PrinterStatus) -> bytes:
-    first = 0x10 | (0x04 if status.drawer_open else 0) | (0 if status.online else 0x08)
-    first |= 0x20 if status.cover_open else 0
-    return bytes([first, _FAULT_BITS[status.error], _paper_bits(status, out=0x0F, near_end=0x03), 0])
-
-
 class StarPrinter(SimulatedPrinter):
     """A printer that speaks Star line mode and counts documents."""
 
@@ -541,12 +540,6 @@ class StarPrinter(SimulatedPrinter):
                 self._count = 0
             case op.ReportChanges(mask):
                 self._tells_changes = mask != 0
-
-    def _changed(self) -> None:
-        state = self._state()
-        if self._tells_changes and state != self._last_told:
-            self._last_told = state
-            self._say(state)
 
     def _state(self) -> bytes:
         status = self.status

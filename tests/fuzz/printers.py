@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from dmtwisted.documents.pictures import from_file, png_file, size_of
+from dmtwisted.documents.pictures import png_file, size_of
 from protocols.errors import Garbled
 from protocols.printers.commands import Cut, Text
 from protocols.printers.compose import compose
@@ -24,6 +24,7 @@ from protocols.printers.hazards import RealTimeScanner
 from protocols.printers.instructions import Letters
 from protocols.printers.ipp import Message
 from protocols.printers.profiles import PROFILES
+from protocols.printers.raster import picture
 from protocols.printers.reading import InstructionReader
 from protocols.printers.star import StarReader
 from protocols.printers.star_status import StarAnswers
@@ -126,7 +127,7 @@ def pictures(data: bytes) -> None:
         width, height = size_of(data)
         if width * height > 4_000_000:
             return
-        made = from_file(data, 576)
+        made = picture(data, 576)
         if made.width > 576:
             raise Broken(f"a picture of {made.width} dots")
 
