@@ -64,13 +64,7 @@ class Pdf(msgspec.Struct, frozen=True):
     unknown: int = 0
 
 
-class _Label(msgspec.Struct, frozen=True):
-    """White below a code, where its text begins."""
-
-    height: int = 4
-
-
-_Piece = Row | Squares | Bars | Image | Feed | _Label
+_Piece = Row | Squares | Bars | Image | Feed
 
 
 class _Placed(msgspec.Struct, frozen=True):
@@ -144,7 +138,8 @@ def _placed(laid: Iterable[object], columns: int, letters: Letters) -> Iterator[
             bars = sized_barcode(part, dots)
             if bars is not None:
                 yield _Placed(bars, offset(part.align, bars.width, dots), part.height)
-                yield _Placed(_Label(), 0, _Label().height)
+                # White below a code, where its text begins.
+                yield _Placed(Feed(), 0, 4)
             if bars is None or part.label:
                 texts = cut(letters.written(part.data), columns)
                 yield from (_row(Row(text, part.align), dots) for text in texts)
@@ -183,7 +178,8 @@ def _draw_page(library: _Library, canvas: Canvas, page: list[_Placed], paper: Pa
         elif isinstance(piece, Bars):
             _draw_bars(canvas, piece, placed.left, down, placed.height)
         elif isinstance(piece, Image):
-            _draw_picture(library, canvas, piece, placed.left, down)
+            picture = library.image(BytesIO(as_png(piece)))
+            canvas.drawImage(picture, placed.left, -down - piece.height, piece.width, piece.height)
         down += placed.height
     canvas.showPage()
     return unknown
@@ -233,10 +229,6 @@ def _draw_bars(canvas: Canvas, code: Bars, left: int, down: int, height: int) ->
     for first, length in _runs(bytes(map(int, code.modules))):
         path.rect(left + first * code.module, -down - height, length * code.module, height)
     canvas.drawPath(path, stroke=0, fill=1)
-
-
-def _draw_picture(library: _Library, canvas: Canvas, image: Image, left: int, down: int) -> None:
-    canvas.drawImage(library.image(BytesIO(as_png(image))), left, -down - image.height, image.width, image.height)
 
 
 @cache

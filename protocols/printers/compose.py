@@ -10,13 +10,13 @@ Problems never stop a job: a receipt without its bar code is better than none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from protocols.printers import escpos, raster, star
 from protocols.printers import instructions as op
-from protocols.printers.codepages import CodePage, spell
+from protocols.printers.codepages import spell
 from protocols.printers.commands import (
     Align,
     Barcode,
@@ -154,7 +154,9 @@ class _Writer:
         if profile.kanji_off:
             self.instructions.append(op.SingleByte())
         if self._page != "raster":
-            self.instructions.append(op.CodeTable(_table(profile.code_tables, self._page)))
+            if self._page not in profile.code_tables:
+                raise ValueError(f"the number of {self._page} in this printer is unknown")
+            self.instructions.append(op.CodeTable(profile.code_tables[self._page]))
 
     def add(self, number: int, command: Command) -> None:
         """Add the instructions for ``command``, the ``number``-th of the job."""
@@ -374,12 +376,6 @@ def _trimmed(image: Image) -> Image:
     rows = [image.data[start : start + stride] for start in range(0, len(image.data), stride)]
     used = max(1, max(len(row.rstrip(b"\0")) for row in rows))
     return Image(used * 8, b"".join(row[:used] for row in rows), "left")
-
-
-def _table(tables: Mapping[str, int], page: CodePage) -> int:
-    if page not in tables:
-        raise ValueError(f"the number of {page} in this printer is unknown")
-    return tables[page]
 
 
 def _harmless_pairs(data: str) -> bool:

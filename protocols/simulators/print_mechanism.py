@@ -16,16 +16,7 @@ from protocols.printers.profiles import Profile
 from protocols.printers.raster import CELLS
 from protocols.printers.status import Fault, PrinterStatus
 from protocols.printers.symbols import QR_QUIET, NotDrawable, squares
-from protocols.simulators.paper import (
-    Blank,
-    Cut,
-    Paper,
-    Piece,
-    PrintedBarcode,
-    PrintedImage,
-    PrintedLine,
-    PrintedQr,
-)
+from protocols.simulators.paper import Blank, Cut, Paper, Piece, PrintedBarcode, PrintedImage, PrintedLine, PrintedQr
 
 NEAR_END_DOTS = 1600
 """Dots of paper below which the sensor reports near end: 20 cm."""

@@ -116,8 +116,8 @@ class SimulatedPrinter:
         self._stopped_line = False
         self._working = False
         self._held: IDelayedCall | None = None
-        self._tells_changes = False
-        self._last_told = b""
+        self._reports_changes = False
+        self._last_reported = b""
         self._connected = False
         self._forget_line()
 
@@ -365,7 +365,7 @@ class SimulatedPrinter:
         self._break()
         self._printed = 0
         self._queued = 0
-        self._tells_changes = False
+        self._reports_changes = False
         self._stopped_line = False
         self._answers = b""
         if self.mechanism.fault == "unrecoverable":
@@ -408,8 +408,8 @@ class SimulatedPrinter:
     def _changed(self) -> None:
         """Send an automatic status after a change of state, if it is switched on."""
         state = self._state()
-        if self._tells_changes and state != self._last_told:
-            self._last_told = state
+        if self._reports_changes and state != self._last_reported:
+            self._last_reported = state
             self._say(state)
 
     def _state(self) -> bytes:
@@ -472,10 +472,10 @@ class EscPosPrinter(SimulatedPrinter):
             case op.AskName(number) if number in _NAMES:
                 self._say(b"_" + _NAMES[number] + b"\0")
             case op.ReportChanges(mask):
-                self._tells_changes = mask != 0
-                self._last_told = b""
+                self._reports_changes = mask != 0
+                self._last_reported = b""
             case op.Initialise():
-                self._tells_changes = False
+                self._reports_changes = False
 
     def _state(self) -> bytes:
         status = self.status
@@ -535,11 +535,11 @@ class StarPrinter(SimulatedPrinter):
         match instruction:
             case op.CountDocument():
                 self._count = (self._count + 1) % COUNTS
-                self._prove(self._state() if self._tells_changes else b"")
+                self._prove(self._state() if self._reports_changes else b"")
             case op.ClearCount():
                 self._count = 0
             case op.ReportChanges(mask):
-                self._tells_changes = mask != 0
+                self._reports_changes = mask != 0
 
     def _state(self) -> bytes:
         status = self.status
