@@ -43,7 +43,7 @@ class Primary(Members):
 
     @property
     def method(self) -> str:
-        """The name on the wire: that of the class, or of the service that it stands for."""
+        """The name on the wire: that of the class, or of its service."""
         return str(getattr(self, "service", type(self).__name__))
 
     def request(self) -> Request:
