@@ -104,7 +104,7 @@ class FieldTests(SynchronousTestCase):
             self.assertRaises(Garbled, Deframer().feed, first)
 
     def test_any_order_and_unknown_fields(self) -> None:
-        """Fields may come in any order behind CZ, and those that nobody knows are kept aside."""
+        """Fields may come in any order behind CZ, and unknown ones are kept aside."""
         fields = decode_fields(APPROVED_BYTES)
         turned = {"CZ": fields["CZ"], **dict(reversed(list(fields.items())[1:])), "ZZ": "1"}
         answer = CaisseApAnswer.of(decode_fields(encode_fields(turned)))
@@ -219,7 +219,7 @@ class LineTests(LineCase):
         self.failureResultOf(due, Garbled)
 
     def test_answer_to_another_question(self) -> None:
-        """Another amount, register, currency or action is somebody else's answer."""
+        """Another amount, register, currency or action makes it the answer to another request."""
         for other in (
             replace(DEBIT, cents=1235),
             replace(DEBIT, register="02"),
@@ -233,7 +233,7 @@ class LineTests(LineCase):
             self.failureResultOf(due, Garbled)
 
     def test_partial_approval(self) -> None:
-        """Less is somebody else's answer, unless less was allowed."""
+        """Less is the answer to another request, unless less was allowed."""
         less = replace(APPROVED, ask=replace(DEBIT, cents=1000)).encode()
         line, due = self.ask(replace(DEBIT, partial=True))
         line.dataReceived(less)
@@ -245,7 +245,7 @@ class LineTests(LineCase):
         self.failureResultOf(due, Garbled)
 
     def test_too_late(self) -> None:
-        """Without an answer in 300 s the outcome is unknown; what comes later reaches nobody."""
+        """Without an answer in 300 s the outcome is unknown; a later answer is dropped."""
         line, due = self.ask()
         self.clock.advance(299.9)
         self.assertNoResult(due)
@@ -263,7 +263,7 @@ class LineTests(LineCase):
         self.failureResultOf(line.ask(DEBIT, 300), NotReached)
 
     def test_nobody_waits_any_more(self) -> None:
-        """Whoever gives up closes the line."""
+        """Cancelling closes the line."""
         _, due = self.ask()
         due.addErrback(lambda _: None)
         due.cancel()
@@ -346,7 +346,7 @@ class TerminalTests(SynchronousTestCase):
         self.assertEqual(self.sums(), [])
 
     def test_lost(self) -> None:
-        """Lost before or after the approval looks the same from here: unknown. The ledger tells them apart."""
+        """Lost before or after the approval looks the same from here: unknown. The ledger distinguishes them."""
         for then, entries in (("lost_before", []), ("lost_after", [("payment", "accepted", 1250)])):
             self.scenario("payment", then)
             self.failureResultOf(self.run_for(self.terminal.pay(1250)), LineLost)

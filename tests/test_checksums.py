@@ -13,7 +13,7 @@ class LrcTests(SynchronousTestCase):
     """The XOR of all bytes."""
 
     def test_known(self) -> None:
-        """The four ways in which ECR17 terminals check the letter A (terminals.md 8)."""
+        """The four ways in which ECR17 terminals check the letter A (docs/reference/ecr17.md#frames)."""
         self.assertEqual(lrc(b"A", 0x7F), 0x3E)
         self.assertEqual(lrc(b"\x02A\x03", 0x7F), 0x3F)
         self.assertEqual(lrc(b"A\x03", 0x7F), 0x3D)
@@ -26,7 +26,7 @@ class LrcTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(st.binary(max_size=64), st.binary(max_size=64))
     def test_pieces(self, first: bytes, second: bytes) -> None:
-        """Bytes may be reckoned in pieces, and what carries its own checksum gives 0."""
+        """The checksum may be calculated in pieces, and data with its own checksum gives 0."""
         whole = lrc(first + second)
         self.assertEqual(whole, lrc(second, lrc(first)))
         self.assertEqual(lrc(first + second + bytes([whole])), 0)
@@ -36,7 +36,7 @@ class CrcTests(SynchronousTestCase):
     """The CRC of serial ZVT."""
 
     def test_known(self) -> None:
-        """The check value of the CRC catalogues, and a frame of ZVT with its closing 03 (terminals.md 7.2)."""
+        """The check value of the CRC catalogues, and a frame of ZVT (docs/reference/zvt.md#serial-frame)."""
         self.assertEqual(crc_kermit(b"123456789"), 0x2189)
         frame = bytes.fromhex("06 01 07 04 00 00 00 00 12 50 03")
         self.assertEqual(crc_kermit(frame).to_bytes(2, "little"), bytes.fromhex("2d f7"))
@@ -48,7 +48,7 @@ class CrcTests(SynchronousTestCase):
     @settings(deadline=None)
     @given(st.binary(max_size=64), st.binary(max_size=64))
     def test_pieces(self, first: bytes, second: bytes) -> None:
-        """Bytes may be reckoned in pieces, and what carries its own checksum gives 0."""
+        """The checksum may be calculated in pieces, and data with its own checksum gives 0."""
         whole = crc_kermit(first + second)
         self.assertEqual(whole, crc_kermit(second, crc_kermit(first)))
         self.assertEqual(crc_kermit(first + second + whole.to_bytes(2, "little")), 0)

@@ -72,7 +72,7 @@ class VectorTests(SynchronousTestCase):
                 self.assertEqual(pieces, [Payload(vector.frame[1:-2])])
 
     def test_card(self) -> None:
-        """The card's number is told masked, and masked again where the terminal did not."""
+        """The card's number is masked, also where the terminal did not mask it."""
         self.assertEqual(FULL_ANSWER.card, "4711XXXXXXXX1234")
         self.assertEqual(replace(FULL_ANSWER, report="4970101234567890  000").card, "497010XXXXXX7890")
         self.assertEqual((SHORT_ANSWER.card, replace(FULL_ANSWER, report=" " * 55).card), ("", ""))
@@ -139,7 +139,7 @@ class DeframerTests(SynchronousTestCase):
         self.assertRaises(ValueError, ConcertAnswer(-1, "0").encode)
 
     def test_unknown_result(self) -> None:
-        """A result code that nobody knows is told as it came and approves nothing."""
+        """An unknown result code is returned as it came and approves nothing."""
         answer = ConcertAnswer.decode(replace(SHORT_ANSWER, result_code="5").encode())
         self.assertEqual((answer.result_code, answer.result, answer.approved), ("5", None, False))
 
@@ -333,7 +333,7 @@ class LineTests(LineCase):
         self.assertEqual(self.successResultOf(due), FULL_ANSWER)
 
     def test_answer_told_twice(self) -> None:
-        """A repeat of the answer is acknowledged again and told once."""
+        """A repeat of the answer is acknowledged again and delivered once."""
         line, due = self.asked()
         line.dataReceived(ENQ + FULL_FRAME + FULL_FRAME + ENQ + FULL_FRAME + EOT)
         self.assertEqual(self.said(), ACK * 5)
@@ -374,7 +374,7 @@ class LineTests(LineCase):
         self.assertEqual(self.late, [FULL_ANSWER])
 
     def test_late_answer_not_kept(self) -> None:
-        """A late answer that nobody could keep is not acknowledged, so the terminal tells it again."""
+        """A late answer that could not be kept is not acknowledged, so the terminal repeats it."""
         line = self.line()
         self.patch(line, "_late", lambda _: fail(OSError("disk full")))
         line.dataReceived(ENQ + FULL_FRAME)
@@ -442,7 +442,7 @@ class LineTests(LineCase):
         self.assertNoResult(due)
 
     def test_nobody_waits_any_more(self) -> None:
-        """Whoever gives up closes the line."""
+        """Cancelling closes the line."""
         line, due = self.asked()
         due.addErrback(lambda _: None)
         due.cancel()
@@ -475,7 +475,7 @@ class LineTests(LineCase):
     @given(st.lists(st.one_of(st.binary(max_size=40), st.sampled_from([ACK, NAK, ENQ, EOT])), max_size=8))
     @settings(max_examples=200, deadline=None)
     def test_any_bytes(self, pieces: list[bytes]) -> None:
-        """Any bytes on the line never raise out of it, never approve, and never make the request go out anew."""
+        """Any bytes on the line never raise out of it, never approve, and never make the request go out again."""
         line = self.line()
         due = line.ask(ASK, 300)
         for piece in pieces:
@@ -546,7 +546,7 @@ class TerminalTests(SynchronousTestCase):
             self.assertIs(self.successResultOf(self.run_for(self.terminal.pay(1250))).result, result)
 
     def test_lost(self) -> None:
-        """Lost before or after the approval looks the same from here: unknown. The ledger tells them apart."""
+        """Lost before or after the approval looks the same from here: unknown. The ledger distinguishes them."""
         for then, entries in (("lost_before", []), ("lost_after", [("payment", "accepted", 1250)])):
             self.scenario("payment", then)
             self.failureResultOf(self.run_for(self.terminal.pay(1250)), LineLost)
@@ -573,7 +573,7 @@ class TerminalTests(SynchronousTestCase):
         self.assertEqual(self.sums(), [])
 
     def test_busy(self) -> None:
-        """A device that works for somebody else says so, and the first payment is paid once."""
+        """A device that works for another till answers so, and the first payment is paid once."""
         self.bank.duration = 20
         first = self.run_for(self.terminal.pay(1250), 1)
         self.failureResultOf(self.run_for(self.till().pay(700)), NotReady)
@@ -604,7 +604,7 @@ class TerminalTests(SynchronousTestCase):
         return line, transport
 
     def test_device_tells_again(self) -> None:
-        """An answer that nobody acknowledges is told four times, then forgotten."""
+        """An answer that is not acknowledged is sent four times, then forgotten."""
         self.bank.duration = 0
         line, transport = self.line()
         line.dataReceived(ENQ + ASK_FRAME + EOT)
@@ -615,7 +615,7 @@ class TerminalTests(SynchronousTestCase):
         self.assertEqual((told.count(b"\x02"), told[-1:]), (4, EOT))
 
     def test_device_calls_again(self) -> None:
-        """A device whose call nobody answers calls four times, then forgets its answer."""
+        """A device whose call is not answered calls four times, then forgets its answer."""
         self.bank.duration = 0
         line, transport = self.line()
         line.dataReceived(ENQ + ASK_FRAME + EOT)

@@ -218,7 +218,7 @@ class DeframerTests(SynchronousTestCase):
     @given(st.binary(max_size=200), st.sampled_from("EVHeTCsSPXpicGRK?"))
     @settings(max_examples=300, deadline=None)
     def test_any_payload(self, data: bytes, code: str) -> None:
-        """Any payload is a message or `Garbled`, whoever reads it."""
+        """Any payload is a message or `Garbled`, on both sides."""
         for payload in (data, b"123456780" + code.encode() + data, b"123456780" + code.encode() + b"00" + data):
             for decode in (decode_answer, decode_request):
                 try:
@@ -395,7 +395,7 @@ class LineTests(LineCase):
         self.assertEqual(self.successResultOf(due), REFUSED_PAYMENT)
 
     def test_late_answer_not_kept(self) -> None:
-        """A late answer that nobody could keep is not acknowledged, so the terminal tells it again."""
+        """A late answer that could not be kept is not acknowledged, so the terminal repeats it."""
         line = self.line()
         self.patch(line, "_late", lambda _: fail(OSError("disk full")))
         line.dataReceived(APPROVED_FRAME)
@@ -477,7 +477,7 @@ class LineTests(LineCase):
         self.failureResultOf(line.ask(Payment(1250), 300), NotTaken)
 
     def test_something_else_on_the_port(self) -> None:
-        """A banner instead of an acknowledgement is told at once, with its first bytes."""
+        """A banner instead of an acknowledgement is reported at once, with its first bytes."""
         line = self.line()
         due = line.ask(Payment(1250), 300)
         line.dataReceived(b"SSH-2.0-OpenSSH")
@@ -502,7 +502,7 @@ class LineTests(LineCase):
         self.failureResultOf(due, Garbled)
 
     def test_unknown_letter(self) -> None:
-        """A message with a letter nobody knows is acknowledged, and the answer is still awaited."""
+        """A message with an unknown letter is acknowledged, and the answer is still awaited."""
         line = self.line()
         due = line.ask(Payment(1250), 300)
         line.dataReceived(TAKEN + frame(b"123456780Q00") + APPROVED_FRAME)
@@ -550,7 +550,7 @@ class LineTests(LineCase):
         self.assertEqual(self.transport.value(), TAKEN * 3)
 
     def test_piece_missing(self) -> None:
-        """A hole among the pieces, or no end of them: nobody knows what the application did."""
+        """Missing pieces, or pieces without an end: the outcome of the application is unknown."""
         for parts in (
             (ServicePart("<a>", 1, True), ServicePart("</a>", 3)),
             (ServicePart("<a>", 2, True),),
@@ -562,7 +562,7 @@ class LineTests(LineCase):
         self.failureResultOf(due, Silent)
 
     def test_receipts(self) -> None:
-        """Receipts after the answer are acknowledged, told, and waited for."""
+        """Receipts after the answer are acknowledged, delivered, and waited for."""
         line = self.line(receipt_wait=3)
         due = line.ask(Payment(1250), 300)
         line.dataReceived(TAKEN + APPROVED_FRAME)
@@ -578,7 +578,7 @@ class LineTests(LineCase):
         self.assertTrue(self.transport.disconnecting)
 
     def test_nobody_waits_any_more(self) -> None:
-        """Whoever gives up closes the line."""
+        """Cancelling closes the line."""
         line = self.line()
         due = line.ask(Payment(1250), 300)
         due.addErrback(lambda _: None)
@@ -679,7 +679,7 @@ class TerminalTests(DeviceCase):
         self.assertNotIn("INSERIRE CARTA", self.shown)
 
     def test_totals_and_session(self) -> None:
-        """Totals tell the sum, closing tells it once more and empties it."""
+        """Totals have the sum; closing returns it once more and empties it."""
         self.run_for(self.terminal.pay(1250))
         self.assertEqual(self.successResultOf(self.run_for(self.terminal.totals())).terminal_total, 1250)
         closed = self.successResultOf(self.run_for(self.terminal.close_session()))
@@ -700,7 +700,7 @@ class TerminalTests(DeviceCase):
         self.assertEqual(getattr(answer, "result", ""), "09")
 
     def test_status(self) -> None:
-        """The state tells whether the terminal is operative, and a payment asks for it first."""
+        """The state shows whether the terminal is operative, and a payment queries it first."""
         self.assertIs(self.successResultOf(self.run_for(self.terminal.status())).state, TerminalState.OPERATIVE)
         self.device.state = TerminalState.KEYS
         failure = self.failureResultOf(self.run_for(self.terminal.pay(1250)), NotOperative)
@@ -767,7 +767,7 @@ class TerminalTests(DeviceCase):
 
 
 class RecoveryTests(DeviceCase):
-    """The device did the work or not, and the answer was lost (terminals.md 3)."""
+    """The device did the work or not, and the answer was lost (docs/reference/terminals.md#rule-3)."""
 
     def lose(self, then: str, error: type[Exception]) -> PaymentAnswer | None:
         """Pay with a fault after a snapshot, then recover; what was recovered."""
@@ -780,7 +780,7 @@ class RecoveryTests(DeviceCase):
         return found
 
     def test_lost_before(self) -> None:
-        """The line broke before the request was taken: the snapshot still stands, nothing was paid."""
+        """The line broke before the request was taken: the snapshot is unchanged, nothing was paid."""
         self.assertIsNone(self.lose("lost_before", LineLost))
         self.assertEqual(self.sums(), [("payment", "accepted", 500)])
 
@@ -854,7 +854,7 @@ class DeviceTests(DeviceCase):
         return line, transport
 
     def test_repeats_its_answer(self) -> None:
-        """An answer that is not acknowledged is told three times more, then the line is closed."""
+        """An answer that is not acknowledged is sent three times more, then the line is closed."""
         line, transport = self.line()
         line.dataReceived(frame(LastResult().encode()))
         once = transport.value()[3:]

@@ -35,7 +35,7 @@ class _Ledger:
         self.assertEqual(ledger.add(*SOLD).n, 2)
 
     def test_in_order(self) -> None:
-        """Entries are told oldest first, refused ones between the others."""
+        """Entries are returned oldest first, refused ones between the others."""
         ledger = self.ledger()
         added = [ledger.add(*entry) for entry in (OPENED, TOO_LATE, SOLD)]
         self.assertEqual(list(ledger.entries()), added)
@@ -63,7 +63,7 @@ class _Ledger:
         self.assertEqual((added.number, added.ref), ('Ї"\n\\№', "р\r\n"))
 
     def test_reading_while_it_grows(self) -> None:
-        """Whoever reads hears what had happened when reading began."""
+        """A reader gets the entries from before its reading began."""
         ledger = self.ledger()
         ledger.add(*OPENED)
         reading = ledger.entries()

@@ -164,7 +164,7 @@ class VectorTests(SynchronousTestCase):
         self.assertEqual(Response(Result.SUCCESS, additional=packed).details, {"tid": "1", "store": "2"})
 
     def test_card(self) -> None:
-        """The card's number is told masked, and masked again where the terminal did not."""
+        """The card's number is masked, also where the terminal did not mask it."""
         self.assertEqual(cast(PaymentAnswer, ANSWERS[2].message).card, "541333****9999")
         self.assertEqual(
             replace(cast(PaymentAnswer, ANSWERS[2].message), masked_pan="5413330000009999").card, "541333******9999"
@@ -235,7 +235,7 @@ class MessageTests(SynchronousTestCase):
             self.assertRaises(Garbled, decode_answer, ANSWERS[2].json.replace(old, new).encode())
 
     def test_sums(self) -> None:
-        """Amounts are exact both ways, and what is no amount is told as none."""
+        """Amounts are exact both ways, and anything that is not an amount is `None`."""
         self.assertEqual(str(money(1099)), "10.99")
         for written, hundredths in (
             ("10.99", 1099),
@@ -263,12 +263,12 @@ class MessageTests(SynchronousTestCase):
         self.assertEqual((len(found), {len(each) for each in found}), (1000, {10}))
 
     def test_rejection(self) -> None:
-        """An event instead of an answer is garbled and told by its words."""
+        """An event instead of an answer is garbled, and the error has its text."""
         error = self.assertRaises(Garbled, decode_answer, Notice("Reject", "message=bad").encode(POI_ID))
         self.assertIn("Reject: message=bad", str(error))
 
     def test_display(self) -> None:
-        """What the terminal's display shows is told as a notice."""
+        """A text of the terminal's display is a notice."""
         shown = {"OutputText": [{"Text": "Insert card"}], "PredefinedContent": {"ReferenceID": "event=TENDER"}}
         request = {"DisplayOutput": [{"OutputContent": shown}]}
         message = {"SaleToPOIRequest": {"MessageHeader": {"MessageCategory": "Display"}, "DisplayRequest": request}}
@@ -277,7 +277,7 @@ class MessageTests(SynchronousTestCase):
     @given(st.binary(max_size=200))
     @settings(max_examples=200, deadline=None)
     def test_any_bytes(self, data: bytes) -> None:
-        """Any bytes are a message or `Garbled`, whoever reads them."""
+        """Any bytes are a message or `Garbled`, on both sides."""
         for decode in (decode_answer, decode_request, Notice.decode, SEAL.open):
             try:
                 cast(Any, decode)(data)
@@ -436,7 +436,7 @@ class TerminalTests(DeviceCase):
     """Operations against the simulated device."""
 
     def test_payment(self) -> None:
-        """A payment is approved, told with its card, and in the ledger once."""
+        """A payment is approved, returned with its card, and in the ledger once."""
         paid = self.successResultOf(self.run_for(self.terminal.pay("a1", "T1", 1099)))
         assert paid.transaction is not None and paid.sale is not None
         self.assertEqual((paid.approved, paid.approved_amount, paid.currency), (True, 1099, "UAH"))
@@ -447,7 +447,7 @@ class TerminalTests(DeviceCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_reversal_and_refund(self) -> None:
-        """A reversal names the terminal's transaction; a part of it too; a refund names nobody."""
+        """A reversal names the terminal's transaction, also for a part of it; a refund names none."""
         paid = self.successResultOf(self.run_for(self.terminal.pay("a1", "T1", 1000)))
         assert paid.transaction is not None
         part = self.successResultOf(self.run_for(self.terminal.reverse("a2", "T2", paid.transaction, 400)))
@@ -487,7 +487,7 @@ class TerminalTests(DeviceCase):
         self.assertEqual((less.response.result, less.approved_amount, less.cash), (Result.PARTIAL, 1000, 0))
 
     def test_partial(self) -> None:
-        """A partial approval tells the approved amount."""
+        """A partial approval has the approved amount."""
         self.scenario({"on": "payment", "then": "accept", "code": "partial:700"})
         paid = self.successResultOf(self.run_for(self.terminal.pay("a1", "T1", 1099)))
         self.assertEqual((paid.response.result, paid.approved_amount), (Result.PARTIAL, 700))
@@ -534,7 +534,7 @@ class TerminalTests(DeviceCase):
         self.assertEqual(self.sums(), [("payment", "accepted", 1099)])
 
     def test_busy(self) -> None:
-        """A second operation is told that the terminal is busy; the first one is done once."""
+        """A second operation gets the answer that the terminal is busy; the first one is done once."""
         self.bank.duration = 20
         first = self.run_for(self.terminal.pay("a1", "T1", 1099), 1)
         second = self.successResultOf(self.run_for(self.terminal.pay("a2", "T2", 700)))
@@ -593,7 +593,7 @@ class SealedTerminalTests(TerminalTests):
 
 
 class RecoveryTests(DeviceCase):
-    """The device did the work or not, and the answer was lost (terminals.md 3)."""
+    """The device did the work or not, and the answer was lost (docs/reference/terminals.md#rule-3)."""
 
     def lose(self, then: str, error: type[Exception], seconds: float = 4) -> PaymentAnswer | None:
         """Pay with a fault, then recover; what was recovered."""
@@ -665,7 +665,7 @@ class RecoveryTests(DeviceCase):
         self.failureResultOf(recovered, Silent)
 
     def test_cannot_be_asked(self) -> None:
-        """While the terminal cannot be asked the question is put again, and its last failure is told."""
+        """While the terminal does not answer, the query is repeated; the last failure is raised."""
         self.scenario({"on": "probe", "then": "lost_before", "times": 2})
         self.run_for(self.terminal.pay("a1", "T1", 1099))
         found = self.successResultOf(self.run_for(self.terminal.recover(Category.PAYMENT, "a1", 60), 12))
@@ -722,13 +722,13 @@ class RecoveryTests(DeviceCase):
         self.failureResultOf(self.run_for(terminal.diagnose()), LineLost)
 
     def test_another_page(self) -> None:
-        """An HTTP error is told with its number and first bytes."""
+        """An HTTP error is reported with its number and first bytes."""
         terminal = self.till(url="http://terminal/other")
         error = self.failureResultOf(self.run_for(terminal.diagnose()), Garbled).value
         self.assertIn("HTTP 404", str(error))
 
     def test_redirect(self) -> None:
-        """A redirect is told and not followed: nobody else gets the message."""
+        """A redirect is reported and not followed: no other server gets the message."""
 
         def away(request: Any) -> bytes:
             request.setResponseCode(303)
@@ -797,7 +797,7 @@ class NoticeTests(SynchronousTestCase):
         return posted.code
 
     def test_told(self) -> None:
-        """A notice is told, sealed or not; anything else is refused."""
+        """A notice is delivered, sealed or not; anything else is refused."""
         told: list[Notice] = []
         wire = Notice("CardInserted", "x=1").encode(POI_ID)
         self.assertEqual(self.post(Notices(told.append), wire), 200)
@@ -809,7 +809,7 @@ class NoticeTests(SynchronousTestCase):
         self.assertEqual(len(told), 2)
 
     def test_steps(self) -> None:
-        """A step of an operation is told with its ServiceID, as the terminal's maker writes it; words come along."""
+        """A step of an operation is delivered with its ServiceID, as the manufacturer documents it, and its text."""
         wire = b"""{"SaleToPOIRequest": {"DisplayRequest": {"DisplayOutput": [{"OutputContent": {"PredefinedContent":
             {"ReferenceID": "TransactionID=oLkO001517998574&TimeStamp=2018-02-07T10%3a16%3a14Z&event=PIN_ENTERED"},
             "OutputFormat": "MessageRef"}, "Device": "CashierDisplay", "InfoQualify": "Status"}]}, "MessageHeader":
@@ -821,7 +821,7 @@ class NoticeTests(SynchronousTestCase):
             self.assertEqual(Notice.decode(shown), Notice("Display", "", "a1", step))
 
     def test_strangers(self) -> None:
-        """Where the terminal's address is known, nobody else is believed."""
+        """If the terminal's address is known, notices of other senders are refused."""
         told: list[Notice] = []
         wire = Notice("CardInserted").encode(POI_ID)
         notices = Notices(told.append, None, "192.0.2.1")
@@ -830,7 +830,7 @@ class NoticeTests(SynchronousTestCase):
 
     @given(st.binary(max_size=300))
     def test_anything(self, body: bytes) -> None:
-        """Any bytes are told or refused."""
+        """Any bytes are delivered or refused."""
         self.assertIn(self.post(Notices(lambda _: None), body), (200, 400))
 
 
@@ -938,7 +938,7 @@ class TrustTests(SynchronousTestCase):
             self.assertEqual(creator._hostnameBytes, wanted)
 
     def test_tls_and_nothing_else(self) -> None:
-        """Requests go to the terminal's port, with a limit for the connection; one that never came about is told."""
+        """Requests go to the terminal's port, with a limit for the connection; a failed connection is reported."""
         reactor = MemoryReactorClock()
         agent = local_agent(reactor, [root_certificate()], "V400m-1.terminal.example", connect_wait=5)
         terminal = NexoTerminal(agent, reactor, Settings("https://192.0.2.1:8443/nexo", POI_ID))
@@ -956,7 +956,7 @@ class TrustTests(SynchronousTestCase):
         self.assertEqual(len(reactor.tcpClients), 1, "it is not sent again")
 
     def test_no_tls(self) -> None:
-        """Whoever speaks no TLS on the terminal's port is told by the first bytes, and hears nothing of money."""
+        """A peer on the terminal's port without TLS is reported with its first bytes, and gets no payment data."""
         reactor = MemoryReactorClock()
         agent = local_agent(reactor, [root_certificate()], "V400m-1.terminal.example")
         verifyObject(IAgent, agent)

@@ -17,14 +17,14 @@ NAME = "V400m-1.terminal.example"
 
 
 def free_port() -> int:
-    """A port that nobody has just now."""
+    """A port that is free now."""
     with socket.create_server((HOST, 0)) as server:
         port: int = server.getsockname()[1]
         return port
 
 
 def listens(port: int) -> bool | None:
-    """Whether somebody takes connections."""
+    """Whether the port accepts connections."""
     try:
         socket.create_connection((HOST, port), 1).close()
     except OSError:

@@ -104,7 +104,7 @@ class FrameTests(SynchronousTestCase):
         )
 
     def test_several_at_once(self) -> None:
-        """Messages that arrive together are told apart, and empty pieces between them are none."""
+        """Messages that arrive together are separated, and empty pieces between them are skipped."""
         self.assertEqual(fed(b"\0\0{1}\0\0 \0{2}\0{3"), [b"{1}", b"{2}"])
 
     def test_frame(self) -> None:
@@ -248,7 +248,7 @@ class AmountTests(SynchronousTestCase):
         self.assertEqual(kopecks_of(amount_text(kopecks)), kopecks)
 
 
-class ToldTests(SynchronousTestCase):
+class ReceivedTests(SynchronousTestCase):
     """What the terminal writes."""
 
     def test_read(self) -> None:
@@ -279,7 +279,7 @@ class ToldTests(SynchronousTestCase):
         self.assertEqual(told.params(), dict(reply.params))
 
     def test_cashback(self) -> None:
-        """A cash issue tells the cash and whether it passed."""
+        """A cash issue has the cash and whether it passed."""
         (vector,) = (each for each in RECEIVED if each.method == "Cashback")
         (payload,) = fed(vector.wire)
         told = Reply.decode(payload).transaction
@@ -416,7 +416,7 @@ class LineTests(SynchronousTestCase):
         self.assertFalse(self.line.usable)
 
     def test_another_protocol(self) -> None:
-        """A banner instead of an answer is told with its first bytes, whether it stays or hangs up."""
+        """A banner instead of an answer is reported with its first bytes, whether the peer stays or closes."""
         answer = self.fresh().handshake()
         self.hear(b"SSH-2.0-OpenSSH_9.6\r\n")
         self.clock.advance(3)
@@ -427,7 +427,7 @@ class LineTests(SynchronousTestCase):
         self.assertIn(b"HTTP/1.1", self.failureResultOf(answer, Garbled).value.data)
 
     def test_half_message_first(self) -> None:
-        """The rest of a message for somebody else does not spoil the handshake."""
+        """The rest of a message to another client does not break the handshake."""
         answer = self.fresh().handshake()
         self.hear(b'unt":"0.60"},"error":false}\0', PING_OK)
         self.assertTrue(self.successResultOf(answer).approved)
@@ -510,7 +510,7 @@ class LineTests(SynchronousTestCase):
         self.assertEqual(self.asked(), ["Purchase", "PingDevice"])
 
     def test_no_ping_answered(self) -> None:
-        """When the terminal does not answer between two operations, the second one was not sent, and is told so."""
+        """When the terminal does not answer between two operations, the second one is reported as not sent."""
         self.line.ask(Purchase(60), patience=5).addErrback(lambda _: None)
         self.clock.advance(5)
         following = self.line.ask(Purchase(70))
@@ -534,7 +534,7 @@ class LineTests(SynchronousTestCase):
         self.assertEqual([reply.code for reply in self.late], ["1001"])
 
     def test_new_line(self) -> None:
-        """On a new line the answer for whoever came before is not that of the first purchase."""
+        """On a new line the answer to the client before is not that to the first purchase."""
         answer = self.fresh().ask(Purchase(70))
         self.assertEqual(self.asked(), ["PingDevice"])
         self.hear(purchased(amount="0.60"), PING_OK)
@@ -589,7 +589,7 @@ class LineTests(SynchronousTestCase):
         self.assertNoResult(answer)
 
     def test_display_breaks(self) -> None:
-        """Whoever shows the progress may fail: the purchase goes on."""
+        """An error in the progress listener does not stop the purchase."""
 
         def broken(_: int) -> None:
             raise RuntimeError("no display")
@@ -644,7 +644,7 @@ class LineTests(SynchronousTestCase):
         self.assertTrue(self.successResultOf(answer).approved)
 
     def test_correction(self) -> None:
-        """At the code 11 the card is told, and a correction is answered while the purchase goes on."""
+        """At the code 11 the card is returned, and a correction is answered while the purchase goes on."""
         opened = self.line.read_card(Purchase(60))
         self.clock.advance(1)
         self.hear(service("getLastStatMsgCode", LastStatMsgCode="11"))
@@ -686,7 +686,7 @@ class LineTests(SynchronousTestCase):
         self.assertTrue(self.successResultOf(second).error)
 
     def test_card_never_asked(self) -> None:
-        """A purchase that fails before the card tells that there is none, and how it failed."""
+        """A purchase that fails before the card returns no card, and its error."""
         opened = self.line.read_card(Purchase(60))
         self.line.connectionLost()
         self.assertIsNone(self.successResultOf(opened.card))
@@ -714,7 +714,7 @@ class LineTests(SynchronousTestCase):
             self.assertFalse(self.line.usable)
 
     def test_nobody_waits(self) -> None:
-        """Whoever takes late replies may fail: the line goes on."""
+        """An error in the listener for late replies does not stop the line."""
 
         def broken(_: Reply) -> None:
             raise RuntimeError("no store")
@@ -742,7 +742,7 @@ class LineTests(SynchronousTestCase):
 
 
 class Recorder(Protocol):
-    """A far end that says one thing, ``greeting``, and then only listens."""
+    """A peer that sends one thing, ``greeting``, and then only reads."""
 
     def __init__(self, greeting: bytes = b"") -> None:
         self.greeting = greeting
@@ -817,7 +817,7 @@ class OpeningTests(_WithTerminal):
 
     @shows("rule 12")
     def test_second_program(self) -> None:
-        """When another program holds the terminal, every try meets silence, and silence is what is told."""
+        """When another program holds the terminal, every try meets silence, and the error is `Silent`."""
         other = PrivatbankTerminal(self.wire, self.clock)
         self.run_(other.ping())
         failed = self.wire.wait(Deferred.fromCoroutine(self.desk.ping()))
@@ -848,7 +848,7 @@ class OpeningTests(_WithTerminal):
         self.assertEqual(self.ledger(), [])
 
     def test_another_protocol(self) -> None:
-        """Where something else listens its first bytes are told, without a second try."""
+        """If another protocol answers, its first bytes are reported, without a second try."""
         self.wire.accept = lambda: Recorder(b"220 mail ESMTP\r\n")
         failed = self.wire.wait(Deferred.fromCoroutine(self.desk.run(Purchase(100))))
         self.assertIn(b"220 mail", self.failureResultOf(failed, Garbled).value.data)
@@ -909,7 +909,7 @@ class OperationTests(_WithTerminal):
             self.assertEqual((reply.code, set(reply.params), reply.error), (code, {"responseCode"}, True))
 
     def test_partial(self) -> None:
-        """A partial approval tells the approved sum under the code 0010, without an error."""
+        """A partial approval has the approved sum under the code 0010, without an error."""
         self.rule("payment", "accept", code="partial:1500")
         reply = self.run_(self.desk.run(Purchase(2000)))
         self.assertEqual(
@@ -989,7 +989,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual((missing.code, missing.transaction.receipt), ("1000", ""))
 
     def test_last(self) -> None:
-        """The last operation is told with its own code, and that there is none too."""
+        """The last operation is returned with its own code, or the answer that there is none."""
         self.assertEqual((self.run_(self.desk.last()).error, self.run_(self.desk.last()).code), (True, "1000"))
         paid = self.run_(self.desk.run(Purchase(300))).transaction
         self.assertEqual(self.run_(self.desk.last()).transaction.rrn, paid.rrn)
@@ -999,7 +999,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual((refused.code, refused.error, refused.transaction.invoice_number), ("0051", False, ""))
 
     def test_questions(self) -> None:
-        """Merchants, masks, versions, the line to the bank and the state of the last operation are told."""
+        """Merchants, masks, versions, the connection to the bank and the last operation's state can be queried."""
         self.assertEqual(self.run_(self.desk.service("getMerchantList")).numbered, {1: "МАГАЗИН"})
         self.assertEqual(self.run_(self.desk.service("getMaskList")).numbered, {1: "DM000001"})
         self.assertIn("DM000001", self.run_(self.desk.run(GetTerminalInfo())).params["version"])
@@ -1031,7 +1031,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual((reply.approved, reply.transaction.amount), (True, None))
 
     def test_not_implemented(self) -> None:
-        """A method that this terminal does not have is told apart from a refusal."""
+        """A method that this terminal does not have is not a refusal."""
         self.assertTrue(self.run_(self.desk.run(METHODS["GetBalance"]())).unknown_method)
 
     def test_second_client(self) -> None:
@@ -1054,7 +1054,7 @@ class CorrectionTests(_WithTerminal):
     adjust = 3.0
 
     def test_corrected(self) -> None:
-        """The card is told, the sum changed, and the purchase ends with the new one."""
+        """The card is returned, the sum changed, and the purchase ends with the new one."""
         opened = self.run_(self.desk.read_card(6000))
         card = self.successResultOf(self.wire.wait(opened.card))
         assert card is not None
@@ -1063,7 +1063,7 @@ class CorrectionTests(_WithTerminal):
         self.assertEqual(self.successResultOf(self.wire.wait(opened.ended)).transaction.amount, 5500)
 
     def test_nobody_comes(self) -> None:
-        """When nobody corrects it in time, the purchase goes on with the first sum."""
+        """Without a correction in time, the purchase goes on with the first sum."""
         opened = self.run_(self.desk.read_card(6000))
         self.successResultOf(self.wire.wait(opened.card))
         self.wire.advance(19)
@@ -1089,7 +1089,7 @@ class CorrectionTests(_WithTerminal):
         self.assertEqual(self.run_(self.desk.run(Purchase(6000))).transaction.amount, 6000)
 
     def test_ended_without_card(self) -> None:
-        """A purchase refused at the card tells no card."""
+        """A purchase refused at the card returns no card."""
         self.rule("payment", "refuse", code="cancelled")
         opened = self.run_(self.desk.read_card(6000))
         self.assertIsNone(self.successResultOf(self.wire.wait(opened.card)))
@@ -1097,7 +1097,7 @@ class CorrectionTests(_WithTerminal):
 
 
 class DoubtTests(_WithTerminal):
-    """Lost answers: nothing is sent twice, and the question afterwards tells what it can."""
+    """Lost answers: nothing is sent twice, and the query afterwards finds what it can."""
 
     def setUp(self) -> None:
         """Start with a receipt in the batch, which the snapshot needs."""
@@ -1136,7 +1136,7 @@ class DoubtTests(_WithTerminal):
         self.assertEqual((self.resolve(), self.payments()), (Finding.OURS, 1))
 
     def test_garbage(self) -> None:
-        """An answer that nobody can read is found to be an approval."""
+        """An unreadable answer is found to be an approval."""
         self.assertIsInstance(self.lose("garbage"), Garbled)
         self.assertEqual((self.resolve(), self.payments()), (Finding.OURS, 1))
 
@@ -1244,7 +1244,7 @@ class JudgeTests(SynchronousTestCase):
         self.assertIs(self.judged(self.told(time="10:03:01")), Finding.UNKNOWN)
 
     def test_no_receipt(self) -> None:
-        """A terminal that tells no receipt, before or now, proves nothing."""
+        """A terminal without a receipt, before or now, proves nothing."""
         none = Reply("GetReceiptInfo", {"responseCode": "1000"}, True, "Cannot get receipt")
         self.assertIs(self.judged(none), Finding.UNKNOWN)
         self.assertIs(self.judged(none, Snapshot()), Finding.UNKNOWN)

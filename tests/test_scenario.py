@@ -111,7 +111,7 @@ class DocumentTests(SynchronousTestCase):
         self.assertEqual(Scenario().document(), {"rules": []})
 
     def test_left(self) -> None:
-        """Rules are told in full, in their order, with how often they still hold."""
+        """Rules are returned in full, in their order, with how often they still apply."""
         followed = scenario(
             {"on": "open", "then": "accept"},
             {"on": "sale", "then": "lost_after", "times": 3, "code": 7, "delay_ms": 20},
@@ -137,7 +137,7 @@ class DocumentTests(SynchronousTestCase):
 
 
 class RefusedTests(SynchronousTestCase):
-    """A scenario that nobody could follow is refused whole, and the place is named."""
+    """An invalid scenario is refused whole, and the place is named."""
 
     def refused(self, document: object) -> str:
         """The path that is named when ``document`` is refused; what was there before stays."""

@@ -99,7 +99,7 @@ class FrameTests(SynchronousTestCase):
         self.assertRaises(ValueError, frame, b"x" * (LONGEST + 1))
 
     def test_wrong_checksum(self) -> None:
-        """A wrong checksum is told as E02, with every golden frame and the recorded bad one."""
+        """A wrong checksum is E02, with every golden frame and the recorded bad one."""
         for wire in [*(wire[:-1] + bytes([wire[-1] ^ 1]) for wire in WIRES), *(each.wire for each in MALFORMED)]:
             with self.assertRaises(Misframed) as caught:
                 fed(wire)
@@ -116,7 +116,7 @@ class FrameTests(SynchronousTestCase):
         self.assertEqual(fed(PREFIX + (len(payload) + 1).to_bytes(2, "big") + tail), [])
 
     def test_garbage(self) -> None:
-        """Noise before or inside a frame is a fault, told with its first bytes; noise after it is the next fault."""
+        """Noise before or inside a frame is a fault with its first bytes; noise after it is the next fault."""
         wire = WIRES[0]
         with self.assertRaises(Misframed) as caught:
             fed(b"SSH-2.0", wire)
@@ -203,7 +203,7 @@ class SentTests(SynchronousTestCase):
             read_method(Request.decode(payload))
 
 
-class ToldTests(SynchronousTestCase):
+class ReceivedTests(SynchronousTestCase):
     """What the terminal writes."""
 
     def test_read(self) -> None:
@@ -247,7 +247,7 @@ class ToldTests(SynchronousTestCase):
         self.assertEqual(Reply.decode(b'{"method":"GetStatus","params":{"status":"s04"}}').status, "S04")
 
     def test_errors(self) -> None:
-        """An error is told by its code, by its flag, or by both; without either there is none."""
+        """An error is shown by its code, by its flag, or by both; without either there is none."""
         self.assertEqual(Reply.decode(b'{"method":"Void","error":true,"errorCode":"E06"}').code, "E06")
         self.assertEqual(Reply.decode(b'{"method":"Void","error":false,"errorCode":"e06"}').code, "E06")
         self.assertEqual(Reply.decode(b'{"method":"Void","error":"true"}').code, "E00")
@@ -269,7 +269,7 @@ class ToldTests(SynchronousTestCase):
         self.assertEqual(Reply("X").merchants, [])
 
     def test_no_message(self) -> None:
-        """Data that is no JSON object is told as E03."""
+        """Data that is not a JSON object is E03."""
         for payload in (b"[]", b"", b"x", b"\xff", b"[" * 60_000):
             with self.assertRaises(Misframed) as caught:
                 Reply.decode(payload)
@@ -353,7 +353,7 @@ class LineTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_nobody_listens(self) -> None:
-        """Whoever takes late replies may fail: the line goes on."""
+        """An error in the listener for late replies does not stop the line."""
 
         def broken(_: Reply) -> None:
             raise RuntimeError("no store")
@@ -378,7 +378,7 @@ class LineTests(SynchronousTestCase):
 
 
 class Banner(Protocol):
-    """A far end that speaks first, and something else."""
+    """A peer of another protocol that sends a banner."""
 
     def connectionMade(self) -> None:
         """Say it."""
@@ -387,7 +387,7 @@ class Banner(Protocol):
 
 
 class Scripted(Protocol):
-    """A terminal that is always idle, takes everything, and tells what it was told to tell."""
+    """A terminal that is always idle, takes everything, and sends the given replies."""
 
     def __init__(self, replies: dict[str, list[Reply]]) -> None:
         self.replies = replies
@@ -513,7 +513,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual(len(self.wire.sent), 2)
 
     def test_card_first(self) -> None:
-        """The card is told after the first step, and the second one takes another sum."""
+        """The card is returned after the first step, and the second one takes another sum."""
         purchase = Purchase(6000, merchant_id="M1", transaction_uid=UID)
         read = self.run_(self.desk.begin(purchase))
         self.assertEqual((read.waits, read.stage), (True, Stage.FIRST_STEP))
@@ -533,7 +533,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual(self.ledger(), [("payment", "refused", 6000)])
 
     def test_went_on_alone(self) -> None:
-        """When the terminal did not wait for the second step and took the money, the refused step tells of it."""
+        """When the terminal took the money without the second step, the reply to the refused step has the result."""
         purchase = Purchase(6000, merchant_id="M1", transaction_uid=UID)
         self.run_(self.desk.begin(purchase))
         self.wire.advance(25)
@@ -557,7 +557,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual((reply.stage, reply.result.response_code, reply.code), (Stage.DECLINED, "0051", ""))
 
     def test_refused_at_once(self) -> None:
-        """What the terminal refuses to begin is told by its error instead of the acknowledgement."""
+        """An operation that the terminal refuses to begin gets its error instead of the acknowledgement."""
         for cause, code in (("settle_first", "E15"), ("journal_full", "E15"), ("no_paper", "E18"), ("busy", "E06")):
             self.rule("payment", "refuse", code=cause)
             reply = self.run_(self.desk.pay(100, "M1", f"uid-{cause}"))
@@ -565,7 +565,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual(self.run_(self.desk.pay(100, "M9", OTHER)).code, "E07")
 
     def test_refused_later(self) -> None:
-        """What the terminal refuses on the way is told in the result, with the error's number."""
+        """A refusal during the operation is in the result, with the error's number."""
         self.rule("payment", "refuse", code="no_link")
         reply = self.run_(self.desk.pay(100, "M1", UID))
         self.assertEqual((reply.stage, reply.result.error_details), (Stage.DECLINED, "E10"))
@@ -635,7 +635,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual(self.run_(self.desk.report(XReport("M7"))).code, "E07")
 
     def test_questions(self) -> None:
-        """Merchants, model, the line to the bank and the status are told."""
+        """Merchants, model, the connection to the bank and the status can be queried."""
         self.assertEqual(self.run_(self.desk.ping()).code, "")
         self.assertEqual(self.run_(self.desk.merchants()).merchants, [Merchant("M1", "DM000001", "МАГАЗИН")])
         self.assertEqual(
@@ -652,7 +652,7 @@ class OperationTests(_WithTerminal):
         self.assertTrue(self.run_(self.desk.pay(100, "M1", UID)).approved)
 
     def test_display_breaks(self) -> None:
-        """Whoever shows the progress may fail: the payment goes on."""
+        """An error in the progress listener does not stop the payment."""
 
         def broken(_: str) -> None:
             raise RuntimeError("no display")
@@ -662,7 +662,7 @@ class OperationTests(_WithTerminal):
 
 
 class DoubtTests(_WithTerminal):
-    """Lost replies: nothing is sent twice, and the uid tells what became of it."""
+    """Lost replies: nothing is sent twice, and the uid finds the outcome."""
 
     def test_before(self) -> None:
         """A line that breaks before the request is taken: the terminal knows of no such operation."""
@@ -802,7 +802,7 @@ class DoubtTests(_WithTerminal):
         self.assertEqual(self.wire.sent, [])
 
     def test_another_protocol(self) -> None:
-        """Where something else listens its first bytes are told."""
+        """If another protocol answers, its first bytes are reported."""
         self.wire.accept = Banner
         error = self.failed(self.desk.ping())
         assert isinstance(error, Garbled)

@@ -98,7 +98,7 @@ class PaymentTests(_WithTerminal):
         self.assertEqual(self.told(), [("payment", "accepted", 5000, "1")])
 
     def test_refused_by_bank(self) -> None:
-        """A bank's refusal carries its code, moves nothing and stands in the ledger."""
+        """A refusal by the bank has its code, moves nothing and is in the ledger."""
         self.rule("payment", "refuse", code="51")
         refused = self.outcome(self.terminal.purchase(100))
         self.assertEqual((refused.approved, refused.cause, refused.code), (False, Cause.BANK, "51"))
@@ -138,7 +138,7 @@ class BackTests(_WithTerminal):
         self.assertEqual(self.told()[2], ("cancel", "refused", 0, "1"))
 
     def test_cancel_of_other_batch(self) -> None:
-        """After a settlement nothing of before can be cancelled, although the numbers start anew."""
+        """After a settlement nothing of before can be cancelled, although the numbers start again."""
         self.outcome(self.terminal.purchase(100))
         self.outcome(self.terminal.settle())
         self.assertEqual(self.outcome(self.terminal.cancel(1)).cause, Cause.NOT_FOUND)
@@ -211,7 +211,7 @@ class ReportTests(_WithTerminal):
 
     @promises("3.1f.1")
     def test_settlement(self) -> None:
-        """A settlement tells the totals, stands in the ledger and leaves an empty batch."""
+        """A settlement has the totals, is in the ledger and leaves an empty batch."""
         self.outcome(self.terminal.purchase(1000))
         settled = self.outcome(self.terminal.settle())
         assert settled.totals is not None

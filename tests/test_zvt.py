@@ -127,7 +127,7 @@ class DialogueTests(_AtTheTill):
         self.assertTrue(self.answer(due).done)
 
     def test_registration_without_slips(self) -> None:
-        """A terminal that prints by itself is told so."""
+        """A terminal that prints its own slips is registered so."""
         settings = ZvtSettings(password="123456", slips=False, locks_menu=False)
         self.protocol = ZvtProtocol(self.clock, settings)
         self.protocol.makeConnection(self.transport)
@@ -240,7 +240,7 @@ class DialogueTests(_AtTheTill):
         self.assertRaises(AssertionError, self.protocol.status)
 
     def test_watcher_fails(self) -> None:
-        """Who watches the progress and fails costs nobody a payment."""
+        """An error in the progress listener does not cost the payment."""
 
         def fail(_: object) -> None:
             raise ZeroDivisionError
@@ -387,7 +387,7 @@ class LimitTests(_AtTheTill):
         self.assertEqual(self.silent(due), 180)
 
     def test_t4_again(self) -> None:
-        """Every message of the terminal begins the 180 s anew."""
+        """Every message of the terminal restarts the 180 s."""
         due = self.pay()
         self.clock.advance(179)
         self.says(INSERT_CARD)
@@ -446,7 +446,7 @@ class BrokenLineTests(_AtTheTill):
             self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_banner(self) -> None:
-        """Another protocol on the port is told by its first bytes, not after five minutes."""
+        """Another protocol on the port is reported with its first bytes at once, not after five minutes."""
         due = self.protocol.register()
         self.says(BANNER)
         failure = self.failureResultOf(due, Garbled)
@@ -476,7 +476,7 @@ class BrokenLineTests(_AtTheTill):
     @settings(deadline=None)
     @given(st.lists(st.one_of(st.binary(max_size=20), st.sampled_from([YES, APPROVED, DONE, ABORT])), max_size=8))
     def test_any_bytes(self, pieces: list[bytes]) -> None:
-        """Whatever the far end sends, the operation ends in an answer or a wire error, or still waits."""
+        """Whatever the peer sends, the operation ends in an answer or a wire error, or still waits."""
         protocol = ZvtProtocol(Clock())
         protocol.makeConnection(StringTransport())
         ended: list[object] = []
@@ -489,7 +489,7 @@ class BrokenLineTests(_AtTheTill):
 
 
 class StrayTests(_AtTheTill):
-    """Messages that belong to no operation are consumed, told, and never taken for the next answer."""
+    """Messages outside an operation are consumed, logged, and never taken for the next answer."""
 
     def test_duplicate_completion(self) -> None:
         """A completion that comes twice does not end the next operation."""
@@ -510,12 +510,12 @@ class StrayTests(_AtTheTill):
         self.assertTrue(self.answer(due).approved)
 
     def test_taken(self) -> None:
-        """A booking that nobody asked for is acknowledged when somebody has taken it."""
+        """A booking outside an operation is acknowledged when the listener has taken it."""
         self.assertEqual(self.says(APPROVED), YES)
         self.assertEqual(self.strays, [APPROVED_MESSAGE])
 
     def test_not_taken(self) -> None:
-        """A booking that nobody took is not acknowledged."""
+        """A booking that no listener took is not acknowledged."""
 
         def fail(_: object) -> None:
             raise OSError("the disk is full")
@@ -696,7 +696,7 @@ class OperationTests(_WithTerminal):
         self.assertEqual(accepted, [("refund", 700), ("payment", 1000), ("cancel", 300), ("cancel", 700)])
 
     def test_reports(self) -> None:
-        """Totals are told without closing; the end of day closes, and receipt numbers start anew."""
+        """Totals come without closing; the end of day closes, and receipt numbers start again."""
         for amount in (1000, 500):
             self.answer(self.till.pay(amount, self.store))
         for begin in (self.till.totals, lambda: self.till.settle(self.store)):
@@ -887,7 +887,7 @@ class TimeTests(_WithTerminal):
     duration = 1.5
 
     def test_progress(self) -> None:
-        """Whoever watches sees each state when it begins."""
+        """The listener gets each state when it begins."""
         states: list[int] = []
         due = self.till.pay(100, self.store, progress=lambda state: states.append(state.status))
         self.pass_time()

@@ -132,7 +132,7 @@ class ApduTests(SynchronousTestCase):
     """The unit of the line."""
 
     def test_extended_length(self) -> None:
-        """The longer form of the length is read wherever it stands, and written from 255 bytes on."""
+        """The longer form of the length is read everywhere, and written from 255 bytes on."""
         self.assertEqual(apdus(EXTENDED), [Apdu(0x040F, b"\x6c")])
         for size in (0, 254, 255, 256, 65535):
             apdu = Apdu(0x06D3, bytes(size))
@@ -146,7 +146,7 @@ class ApduTests(SynchronousTestCase):
         self.assertEqual(apdus(UNFINISHED, bytes(255)), [Apdu(0x040F, b"\x6c" + bytes(255))])
 
     def test_banner(self) -> None:
-        """A port that speaks something else is told by its first bytes."""
+        """A port with another protocol is reported with its first bytes."""
         error = self.assertRaises(Garbled, apdus, BANNER)
         self.assertEqual(error.data, BANNER)
 
@@ -180,7 +180,7 @@ class FieldTests(SynchronousTestCase):
             self.assertEqual(encode_length(size), bytes.fromhex(raw))
 
     def test_unknown_field(self) -> None:
-        """Behind a field that nobody knows the rest is kept and not guessed at."""
+        """Behind an unknown field the rest is kept as it is."""
         fields = Fields.decode(bytes.fromhex("2700 7f 0102"))
         self.assertEqual((fields.items, fields.unread), (((f.RESULT, b"\0"),), b"\x7f\x01\x02"))
         self.assertEqual(fields.encode(), bytes.fromhex("2700 7f 0102"))
@@ -222,7 +222,7 @@ class FieldTests(SynchronousTestCase):
         self.assertEqual(masked_pan(pan_nibbles("516875******7414")), "516875******7414")
 
     def test_nested(self) -> None:
-        """Data objects are found at the end of a path, and told apart by whether they hold others."""
+        """Data objects are found at the end of a path, and it is known whether they hold others."""
         inner = Tlv(0x1F07, b"\x01")
         parts = (Tlv(0x40, b"x"), Tlv.of(0x25, inner, Tlv(0x07, b"text")))
         self.assertEqual(decode_all(encode_all(parts)), parts)
@@ -317,7 +317,7 @@ class MessageTests(SynchronousTestCase):
         self.assertTrue(m.Negative(0).positive)
 
     def test_words(self) -> None:
-        """Results and states have words, those nobody listed their number."""
+        """Results and states have texts, unlisted ones their number."""
         self.assertEqual(codes.result_text(0x33), "the bank answered 51")
         self.assertIn("aborted", codes.result_text(codes.ABORTED))
         self.assertEqual(codes.result_text(0xAB), "result AB")
@@ -382,7 +382,7 @@ class SlipTests(SynchronousTestCase):
         self.assertEqual(slip.lines[-1].text.strip(), "")
 
     def test_administration(self) -> None:
-        """Slips for the administration and for the customer are told apart."""
+        """Slips for the administration and for the customer are distinguished."""
         collector = SlipCollector()
         for name in ("zvt-041", "zvt-043"):
             collector.add_block(vector(name))

@@ -76,7 +76,7 @@ class FrameTests(SynchronousTestCase):
                 self.assertIn(OTHER, found(spoilt, b"\x10\x03\x00\x00", OTHER_FRAME, OTHER_FRAME), place)
 
     def test_wrong_crc(self) -> None:
-        """A frame whose CRC is wrong is told to be broken."""
+        """A frame whose CRC is wrong is reported as broken."""
         self.assertEqual(found(PAY_FRAME[:-1] + b"\xf6"), [Sign.BROKEN])
 
     def test_wrong_length(self) -> None:
@@ -85,7 +85,7 @@ class FrameTests(SynchronousTestCase):
         longer = longer[:2] + bytes([len(PAY.data)]) + longer[3:]
 
         class Raw(Apdu):
-            """An APDU that says what it is told to."""
+            """An APDU with any given bytes."""
 
             def encode(self) -> bytes:
                 return longer
@@ -97,7 +97,7 @@ class FrameTests(SynchronousTestCase):
         self.assertEqual(found(PAY_FRAME[:6] + OTHER_FRAME), [OTHER])
 
     def test_endless_noise(self) -> None:
-        """A line that brings nothing but noise is told by its beginning."""
+        """A line with nothing but noise is reported with its first bytes."""
         error = self.assertRaises(Garbled, found, b"VER|APP " * NOISE)
         self.assertTrue(error.data.startswith(b"VER|APP "))
 
@@ -137,7 +137,7 @@ class SerialLinkTests(SynchronousTestCase):
         self.assertEqual((self.written, self.got), ([NAK, ACK], [PAY]))
 
     def test_pause_inside(self) -> None:
-        """A pause of more than 200 ms within a frame is refused, and what comes behind it is read anew."""
+        """A pause of more than 200 ms within a frame is refused, and reading starts again after it."""
         self.link.feed(PAY_FRAME[:5])
         self.clock.advance(0.19)
         self.link.feed(PAY_FRAME[5:7])
@@ -199,7 +199,7 @@ class SerialLinkTests(SynchronousTestCase):
         self.assertEqual((error.seconds, len(self.written)), (15, 3))
 
     def test_noise_instead_of_acknowledgement(self) -> None:
-        """Where noise came instead, that is what is told."""
+        """When noise came instead, the noise is reported."""
         self.link.send(PAY)
         self.link.feed(b"\x00\x00\x00>VER|APP")
         self.clock.pump([5, 5, 5])

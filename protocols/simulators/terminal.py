@@ -265,7 +265,7 @@ class Terminal:
     :param ledger: file of the entries; `None` keeps everything in memory.
     :param duration: seconds that an operation takes from request to end, the customer included; 0 for at once.
     :param hold: seconds for which a held purchase waits for the cashier before it goes on with the first sum.
-    :param merchants: names by number; 0 in a request stands for the first of them.
+    :param merchants: names by number; 0 in a request means the first of them.
     """
 
     def __init__(
@@ -365,7 +365,7 @@ class Terminal:
         return self._start(operation, [State.PRINTING], self._report, progress)
 
     def settle(self, *, merchant: int = 0, reference: str = "", progress: DisplayListener = _unwatched) -> Operation:
-        """Close the batch with the bank (Z): invoice numbers start anew, and its operations cannot be cancelled.
+        """Close the batch with the bank (Z): invoice numbers start again, and its operations cannot be cancelled.
 
         An empty batch is closed too; a device that refuses it checks `totals` before.
 

@@ -1,6 +1,6 @@
 """Members of a message as typed fields: each message is a frozen dataclass, its fields are named as on the wire.
 
-``invoice_number: str`` stands for the member ``invoiceNumber``. All values travel as text
+``invoice_number: str`` is the member ``invoiceNumber``. All values travel as text
 (docs/reference/privatbank-json.md#envelope): a number is ``"5"``, a flag ``"true"``; `Wire` in the field's annotation
 describes any other form.
 """

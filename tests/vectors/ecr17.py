@@ -1,7 +1,7 @@
 """Frames of ECR17 with their meaning.
 
 The requests were built by running the C++ core of padosoft/react-native-ecr17-protocol (MIT); the values of the
-answers are those of its tests, framed by the rules of the reference (terminals.md 8).
+answers are those of its tests, framed by the rules of the reference (docs/reference/ecr17.md).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = "12345678"
 """The terminal's number in all frames."""
 
 CORE = "padosoft/react-native-ecr17-protocol, run"
-TESTS = "padosoft, response tests; framing reckoned by the rule"
+TESTS = "padosoft, response tests; framing calculated by the rule"
 
 APPROVED_PAYMENT = PaymentAnswer(
     "00",

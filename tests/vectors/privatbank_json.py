@@ -1,7 +1,9 @@
-"""PrivatBank JSON: messages as the vendor's document and other people's clients have them (terminals.md 4).
+"""PrivatBank JSON: messages as the vendor's document and public clients have them.
 
-``sent`` is written by the register, ``told`` by the terminal. Where the source has JSON only, its members stand here
-without blanks and with the zero byte that ends each message.
+See docs/reference/privatbank-json.md.
+
+``sent`` is written by the register, ``received`` comes from the terminal. Where the source has JSON only, its members
+are here without blanks and with the zero byte that ends each message.
 """
 
 from __future__ import annotations

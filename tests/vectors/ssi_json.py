@@ -1,7 +1,7 @@
-"""SSI JSON: frames that other people's clients write and simulators answer (terminals.md 5).
+"""SSI JSON: frames that other people's clients write and simulators answer (docs/reference/ssi-json.md).
 
-``sent`` is written by the register, ``told`` by the terminal. The captured requests have blanks behind colons and
-commas, as their client writes them; ours has none, which means the same.
+``sent`` is written by the register, ``received`` comes from the terminal. The captured requests have blanks behind
+colons and commas, as their client writes them; ours has none, which means the same.
 """
 
 from __future__ import annotations

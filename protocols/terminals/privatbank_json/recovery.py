@@ -55,7 +55,7 @@ class Finding(Enum):
     """What the last receipt proves about an operation in doubt."""
 
     OURS = "ours"
-    """It is the operation's own: its code tells how it ended."""
+    """It is the operation's own: its code is the result."""
     NOTHING = "nothing"
     """There is no receipt since the snapshot: no money moved."""
     UNKNOWN = "unknown"

@@ -35,7 +35,6 @@ INSTALMENT_REFUNDS = (
 _Number = Annotated[bool, ONE_OR_ZERO]
 
 
-@dataclass(frozen=True)
 class Primary(Members):
     """A method that occupies the terminal."""
 
@@ -44,7 +43,7 @@ class Primary(Members):
 
     @property
     def method(self) -> str:
-        """The name on the wire: that of the class, or of the service that it stands for."""
+        """The name on the wire: that of the class, or of its service."""
         return str(getattr(self, "service", type(self).__name__))
 
     def request(self) -> Request:
@@ -52,24 +51,20 @@ class Primary(Members):
         return Request(self.method, self.params() or None)
 
 
-@dataclass(frozen=True)
 class Financial(Primary):
     """A method that moves money or closes the batch: never repeated on its own."""
 
     moves_money = True
 
 
-@dataclass(frozen=True)
 class PingDevice(Primary):
     """Ask whether the terminal is free and ready; a busy one answers ``deviceBusy``."""
 
 
-@dataclass(frozen=True)
 class CheckConnection(Primary):
     """Try the line to the bank; the terminal shows its merchants and the cashier picks one."""
 
 
-@dataclass(frozen=True)
 class GetTerminalInfo(Primary):
     """Ask for the ``version``: software, merchant and serial number."""
 
@@ -112,12 +107,10 @@ class WithdrawalPartly(Financial):
     invoice_number: str
 
 
-@dataclass(frozen=True)
 class ReadCardDiscount(Primary):
     """Read a discount card: the answer is a `DiscountCard`."""
 
 
-@dataclass(frozen=True)
 class ReadCardBank(Primary):
     """Read a bank card; its data depend on the firmware."""
 

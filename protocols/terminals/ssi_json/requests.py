@@ -12,7 +12,6 @@ from protocols.terminals.ssi_json.messages import HRYVNIA, Request
 from protocols.terminals.typed_members import Members
 
 
-@dataclass(frozen=True)
 class Method(Members):
     """A method that the terminal answers at once."""
 
@@ -21,7 +20,6 @@ class Method(Members):
         return Request(type(self).__name__, self.params() or None, step)
 
 
-@dataclass(frozen=True)
 class Operation(Method):
     """A method that the terminal acknowledges and then runs; it is never repeated on its own."""
 
@@ -31,22 +29,18 @@ class Operation(Method):
         return str(getattr(self, "transaction_uid", None) or "")
 
 
-@dataclass(frozen=True)
 class PingDevice(Method):
     """Check that the terminal answers."""
 
 
-@dataclass(frozen=True)
 class GetTerminalInfo(Method):
     """Ask for model and serial number; the members differ between Android and Linux."""
 
 
-@dataclass(frozen=True)
 class GetMerchantListDetailed(Method):
     """Ask for the merchants."""
 
 
-@dataclass(frozen=True)
 class GetStatus(Method):
     """Query the terminal's status."""
 
@@ -58,27 +52,22 @@ class GetResultByUid(Method):
     transaction_uid: str
 
 
-@dataclass(frozen=True)
 class GetLastResult(Method):
     """Query the last operation of any client."""
 
 
-@dataclass(frozen=True)
 class GetLastReceipt(Method):
     """Ask for the slip of the last operation."""
 
 
-@dataclass(frozen=True)
 class GetLastReport(Method):
     """Ask for the last report."""
 
 
-@dataclass(frozen=True)
 class GetLastReportReceipt(Method):
     """Ask for the slip of the last report."""
 
 
-@dataclass(frozen=True)
 class Interrupt(Method):
     """Ask the operation to stop; accepted while it waits for a card or the second step."""
 

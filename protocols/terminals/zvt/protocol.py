@@ -88,7 +88,7 @@ class ZvtAnswer:
     statuses: tuple[m.StatusInformation, ...] = ()
     """Every status information, in order; repeats of one are left out."""
     stored: bool = True
-    """False when storing a status information failed; the terminal was then told to reverse a payment."""
+    """False when storing a status information failed; the terminal was then ordered to reverse a payment."""
     completion: m.Completion | None = None
     slips: tuple[Slip, ...] = ()
     states: tuple[int, ...] = ()
