@@ -334,7 +334,6 @@ class PageSite:
             unfinished=[one for one in open_ones if one.dev_id == dev_id],
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=isinstance(device.built, TaxServiceRegister),
-            has_outlets=isinstance(device.built, TaxServiceRegister),
             known_names=self._known_names(),
         )
 
