@@ -22,6 +22,7 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
+from dmtwisted.terminals.proof import told_before
 from dmtwisted.terminals.settings import TerminalSettings
 from protocols.errors import NotReached, WireError
 
@@ -131,6 +132,17 @@ class TerminalDriver(Generic[S]):
             raise self._not_sent(error) from error
         except WireError as error:
             raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
+
+
+class ProvingDriver(TerminalDriver[S]):
+    """A driver that proves the end of an operation by what the terminal reports about its last one."""
+
+    _tells: bool
+    """Whether the terminal is known to report that."""
+
+    def recall(self, snapshot: bytes) -> None:
+        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
+        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
 
 class SlipOnlyDriver(TerminalDriver[S]):

@@ -18,10 +18,11 @@ from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import Surroundings
+from dmtwisted.money import hryvnias
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.answers import nothing_sent
-from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.base import ProvingDriver, refuse_part
 from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
 from dmtwisted.terminals.codes import catalogued
 from dmtwisted.terminals.connection import Unreached, endpoint_of
@@ -40,7 +41,7 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.proof import CLOCK_ERROR, batch_closed, latest_end, local_time, told_before
+from dmtwisted.terminals.proof import CLOCK_ERROR, batch_closed, latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.ecr17.answers import (
@@ -98,7 +99,7 @@ Last = PaymentAnswer | PreauthorisationAnswer
 
 
 @implementer(ITerminal)
-class Ecr17Driver(TerminalDriver[Ecr17Settings]):
+class Ecr17Driver(ProvingDriver[Ecr17Settings]):
     """One ECR17 terminal."""
 
     capabilities = CAPABILITIES
@@ -131,10 +132,6 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         # The operation whose answer did not come, and what the terminal reported before it.
         self._unanswered: tuple[Order, Before] | None = None
         self._card_first = ConfirmedCard(reactor, settings.confirm_s)
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
-        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     # Operations
 
@@ -307,7 +304,7 @@ class Ecr17Driver(TerminalDriver[Ecr17Settings]):
         if isinstance(answer, CloseAnswer | TotalsAnswer):
             if answer.result != APPROVED:
                 return self._declined(order, answer.result, answer.text)
-            return Approved(slip=f"TOTAL {_money(answer.terminal_total)}")
+            return Approved(slip=f"TOTAL {hryvnias(answer.terminal_total)}")
         if not isinstance(answer, PaymentAnswer):
             raise Garbled("an answer to another question")
         if not answer.approved:
@@ -382,10 +379,6 @@ def _host_time(text: str, now: datetime) -> datetime | None:
         return None
     into = timedelta(days=int(text[:3]) - 1, hours=int(text[3:5]), minutes=int(text[5:]))
     return min((datetime(now.year + year, 1, 1) + into for year in (-1, 0, 1)), key=lambda at: abs(at - now))
-
-
-def _money(cents: int) -> str:
-    return f"{cents // 100}.{cents % 100:02d}"
 
 
 def build(row: DeviceRow, settings: Ecr17Settings, around: Surroundings) -> TerminalService:

@@ -15,6 +15,7 @@ from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
 from dmtwisted.devices.driver import Surroundings
+from dmtwisted.money import hryvnias
 from dmtwisted.results import Refused, Res
 from dmtwisted.security import mask_cards
 from dmtwisted.store.values import DeviceRow
@@ -364,7 +365,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         """
         if answer.response.result is Result.FAILURE:
             return _taken(_declined(order, answer.response))
-        lines = (f"{total.kind} {total.count} {_money(total.amount)} {total.currency}" for total in answer.totals)
+        lines = (f"{total.kind} {total.count} {hryvnias(total.amount)} {total.currency}" for total in answer.totals)
         return Approved(slip="\n".join(line.rstrip() for line in lines))
 
 
@@ -423,10 +424,6 @@ def _slip(receipts: tuple[Receipt, ...]) -> str:
 
 def _masked(pan: str) -> str:
     return "".join(pan.split())
-
-
-def _money(hundredths: int) -> str:
-    return f"{hundredths // 100}.{hundredths % 100:02d}"
 
 
 def build(row: DeviceRow, settings: NexoSettings, around: Surroundings) -> TerminalService:

@@ -16,7 +16,7 @@ from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.security import mask_pan
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.base import TerminalDriver
+from dmtwisted.terminals.base import ProvingDriver
 from dmtwisted.terminals.card_first import CardDue
 from dmtwisted.terminals.codes import bank_refusal
 from dmtwisted.terminals.connection import Unreached, endpoint_of
@@ -47,7 +47,7 @@ from dmtwisted.terminals.privatbank.proof import (
     shows_receipt,
 )
 from dmtwisted.terminals.privatbank.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, PrivatbankSettings
-from dmtwisted.terminals.proof import latest_end, local_time, told_before
+from dmtwisted.terminals.proof import latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.privatbank_json.line import Pace
@@ -140,7 +140,7 @@ NOTHING_SHOWN = ("NO_D_GROUP", "PAN_UNDEF")
 
 
 @implementer(ITerminal)
-class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
+class PrivatbankDriver(ProvingDriver[PrivatbankSettings]):
     """One PrivatBank terminal.
 
     :param pace: deadlines; the operation's own is the setting ``wait_s``.
@@ -165,7 +165,7 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
         opening = Opening(thorough=settings.opening == "thorough", pause=settings.opening_pause_s)
         pace = pace or Pace(operation=settings.wait_s, poll=POLL)
         self.terminal = PrivatbankTerminal(endpoint, reactor, pace, opening, self._came_late)
-        self._tells_receipts = settings.tells_receipts
+        self._tells = settings.tells_receipts
         # The last receipt of the open batch that the terminal reported.
         self._receipt = Snapshot()
         self._interrupted = False
@@ -173,10 +173,6 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
         self._unanswered: Order | None = None
         # What task 7 made of the payment that stopped at its card.
         self._corrected: Order | None = None
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that reported receipts at this place still does."""
-        self._tells_receipts = self._tells_receipts or told_before(snapshot, self._settings.place)
 
     # Operations
 
@@ -186,10 +182,10 @@ class PrivatbankDriver(TerminalDriver[PrivatbankSettings]):
             reply = await self._last_receipt()
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
-        self._tells_receipts = self._tells_receipts or shows_receipt(reply)
+        self._tells = self._tells or shows_receipt(reply)
         self._receipt = self._receipt if reply.error else Snapshot.of(reply)
         return encode_last(
-            LastReceipt.of(reply, self._receipt, local_time(self._clock), self._tells_receipts, self._settings.place)
+            LastReceipt.of(reply, self._receipt, local_time(self._clock), self._tells, self._settings.place)
         )
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:

@@ -34,7 +34,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.base import ProvingDriver, refuse_part
 from dmtwisted.terminals.card_first import CardDue, ConfirmedCard
 from dmtwisted.terminals.codes import bank_refusal, catalogued
 from dmtwisted.terminals.connection import Unreached, endpoint_of
@@ -53,7 +53,7 @@ from dmtwisted.terminals.interface import (
     Undecided,
     Verdict,
 )
-from dmtwisted.terminals.proof import batch_closed, latest_end, local_time, told_before
+from dmtwisted.terminals.proof import batch_closed, latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.zvt.proof import LAST_RECEIPT, Batch, Before, Receipt, decode_before, encode_before, judge
 from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, ZvtSettings
@@ -127,7 +127,7 @@ class ZvtLine(ZvtProtocol):
 
 
 @implementer(ITerminal, IKeepsEarly)
-class ZvtDriver(TerminalDriver[ZvtSettings]):
+class ZvtDriver(ProvingDriver[ZvtSettings]):
     """One ZVT terminal.
 
     A line ends with its operation. What arrives on a new one before our command is not acknowledged: the question for
@@ -167,10 +167,6 @@ class ZvtDriver(TerminalDriver[ZvtSettings]):
         self._booked: tuple[str, Receipt] | None = None
         self._interrupted = False
         self._card_first = ConfirmedCard(reactor, settings.confirm_s)
-
-    def recall(self, snapshot: bytes) -> None:
-        """See `ITerminal.recall`: a terminal that reported its last operation at this place still does."""
-        self._tells = self._tells or told_before(snapshot, self._settings.place)
 
     def remember(self, uid: str, verdict: Verdict) -> None:
         """See `IKeepsEarly.remember`."""
