@@ -1,1 +1,1 @@
-"""The ground: bytes on a wire, codecs, protocols and simulators; nothing here knows HTTP or result codes."""
+"""Wire protocols: codecs, Twisted protocols and simulators; nothing here knows HTTP or result codes."""

@@ -1,8 +1,7 @@
-"""The house itself: imports run downwards, and the folder that twistd shares stays shared."""
+"""The house: every room has its place, imports run downwards, and no modules import each other."""
 
 from __future__ import annotations
 
-import ast
 import unittest
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,32 +9,28 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests import traceability
+from tools import house
 
 ROOT = Path(__file__).parent.parent
 
-FLOORS = ("protocols", "dmtwisted", "web")
-"""From the ground up."""
-
-ROOMS = (
-    ("registers", "dispatch"),
-    ("devices", "dispatch"),
-    ("turns", "devices"),
-    ("store", "registers"),
-    ("store", "devices"),
-    ("requests", "registers"),
-    ("answers", "registers"),
-    ("results", "requests"),
-)
-"""Pairs of rooms of `dmtwisted`: the first knows nothing of the second."""
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Every module that the file imports, by its full name."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+LAZY = {
+    "dmtwisted.commands.launch": "TLS is loaded with a certificate only",
+    "dmtwisted.commands.service": "pywin32 exists on Windows only",
+    "dmtwisted.core": "TLS is loaded with a certificate only",
+    "dmtwisted.doctor.service": "certificates are loaded where there is one",
+    "dmtwisted.doctor.tls": "certificates are loaded where there is one",
+    "dmtwisted.printing.drivers.training": "simulators are loaded for a training printer only",
+    "dmtwisted.printing.settings": "CUPS and COM ports are loaded for printers that use them",
+    "dmtwisted.registers.drivers.prro": "signing takes 19 MB, needed by registers at the tax service only",
+    "dmtwisted.registers.prro.settings": "certificates are read where a setting names one",
+    "dmtwisted.store.opening": "one database of three is used",
+    "twisted.plugins.dmtwisted_plugin": "twistd imports every plugin for its list",
+    "web.damage": "backups are listed for a damaged database only",
+    "web.doctor": "checks are loaded when someone asks",
+    "web.openapi.resource": "the document takes memory that few services need",
+    "web.support": "the bundle is made when someone asks",
+}
+"""Modules that import others inside a function, each with the reason."""
 
 
 def shadowed(case: type) -> Iterator[str]:
@@ -49,35 +44,39 @@ def shadowed(case: type) -> Iterator[str]:
                 owners[name] = owner
 
 
-class ImportTests(SynchronousTestCase):
-    """Who may know whom."""
+class RoomTests(SynchronousTestCase):
+    """Who may import whom; the order is `tools.house.ROOMS`."""
 
-    def test_floors(self) -> None:
-        """No floor imports from one above it."""
-        for height, floor in enumerate(FLOORS):
-            above = FLOORS[height + 1 :]
-            for path in (ROOT / floor).rglob("*.py"):
-                wrong = [name for name in imports(path) if name.split(".")[0] in above]
-                self.assertEqual(wrong, [], str(path))
+    def test_every_module(self) -> None:
+        """Every module belongs to a room, and every room has modules."""
+        rooms = {name: house.room_of(name) for name in house.modules()}
+        self.assertEqual([name for name, room in rooms.items() if room is None], [])
+        self.assertEqual(set(house.ROOMS) - set(rooms.values()), set())
 
-    def test_rooms(self) -> None:
-        """Lower rooms of `dmtwisted` know nothing of the rooms above them."""
-        for lower, upper in ROOMS:
-            files = list((ROOT / "dmtwisted").glob(f"{lower}.py")) + list((ROOT / "dmtwisted" / lower).rglob("*.py"))
-            self.assertTrue(files, lower)
-            for path in files:
-                wrong = [name for name in imports(path) if name.startswith(f"dmtwisted.{upper}")]
-                # A driver says what it is in the words of the registry, and no more.
-                wrong = [name for name in wrong if not (upper == "devices" and "drivers" in path.parts)]
-                self.assertEqual(wrong, [], str(path))
+    def test_downwards(self) -> None:
+        """A room imports only rooms before it, also for types and within functions."""
+        self.assertEqual([f"{up.importer} imports {up.imported}" for up in house.upwards()], [])
+
+    def test_no_circles(self) -> None:
+        """No modules import each other, neither directly nor around others."""
+        self.assertEqual(house.circles(), [])
+
+    def test_hidden(self) -> None:
+        """An import inside a function is listed here with its reason, and each listed module still has one."""
+        hidden = {found.importer for found in house.imports() if found.hidden}
+        self.assertEqual((hidden - set(LAZY), set(LAZY) - hidden), (set(), set()))
+
+    def test_described(self) -> None:
+        """The table and the graph in the architecture page are those of the code."""
+        self.assertIn(house.page_part(), house.PAGE.read_text("utf-8"))
 
     def test_service_carries_no_sqlalchemy(self) -> None:
         """The service and its writer import neither SQLAlchemy nor alembic: only migrations do."""
         for path in (ROOT / "dmtwisted").rglob("*.py"):
             if "migrations" in path.parts or path.name in ("schema.py", "migrate.py"):
                 continue
-            wrong = [name for name in imports(path) if name.split(".")[0] in ("sqlalchemy", "alembic")]
-            self.assertEqual(wrong, [], str(path))
+            text = path.read_text("utf-8")
+            self.assertNotRegex(text, r"(?m)^\s*(from|import) (sqlalchemy|alembic)\b", str(path))
 
 
 class MixedTests(SynchronousTestCase):

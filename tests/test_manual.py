@@ -34,6 +34,7 @@ HELP = "translate what is new, or write <!-- English only --> below its heading"
 
 MARKS = {
     "sh": {"", "start", "run", "stopped", "first-sale", "worst-day", "integrating"},
+    "mermaid": {""},
     "python": {"", "first-sale"},
 }
 """The words after a language that a test knows."""

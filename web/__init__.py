@@ -1,1 +1,1 @@
-"""The door: HTTP, JSON, sessions and pages."""
+"""HTTP, JSON, sessions and pages."""

@@ -1,1 +1,1 @@
-"""What every driver has to keep, as checks that anybody can run (docs/drivers.md)."""
+"""What every driver has to keep, as checks that everyone can run (docs/drivers.md)."""

@@ -1,1 +1,1 @@
-"""Where everything durable lives: one interface, several databases."""
+"""Everything durable: one interface, several databases."""

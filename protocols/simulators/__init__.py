@@ -1,1 +1,1 @@
-"""Device ends of the wires: simulators with the rules of the real thing."""
+"""Simulators: the devices' side of the wires, with the real devices' rules."""
