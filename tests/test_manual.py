@@ -25,7 +25,7 @@ from web.pages.site import PageSite
 
 _LANGUAGES = (
     "sh console powershell bat cmd service ini nginx dockerfile makefile udev diff text json toml yaml sql promql"
-    " html xml http python javascript php java csharp bsl jinja"
+    " html xml http python javascript php java csharp bsl jinja mermaid"
 )
 LANGUAGES = frozenset(_LANGUAGES.split())
 """Languages of fenced blocks; a block without one is read as commands and text."""
@@ -34,7 +34,6 @@ HELP = "translate what is new, or write <!-- English only --> below its heading"
 
 MARKS = {
     "sh": {"", "start", "run", "stopped", "first-sale", "worst-day", "integrating"},
-    "mermaid": {""},
     "python": {"", "first-sale"},
 }
 """The words after a language that a test knows."""
