@@ -112,7 +112,6 @@ def remaining() -> list[str]:
 class RepositoryTests(SynchronousTestCase):
     """The repository itself."""
 
-
     def test_citations(self) -> None:
         """Each citation leads to something in the repository."""
         found = remaining()

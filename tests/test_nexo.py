@@ -23,18 +23,18 @@ from service_identity import VerificationError
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.error import CannotListenError, ConnectionDone, ConnectionRefusedError, DNSLookupError
-from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.client import URI, Agent, ResponseNeverReceived
-from twisted.web.iweb import IAgent, IAgentEndpointFactory, IPolicyForHTTPS
+from twisted.web.client import Agent, ResponseNeverReceived
+from twisted.web.iweb import IAgent, IPolicyForHTTPS
 from twisted.web.server import Site
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent
+from protocols.http import OneEndpoint
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Terminal
@@ -371,18 +371,6 @@ class SealTests(SynchronousTestCase):
         first, second = seal.seal(PLAINTEXT.encode()), seal.seal(PLAINTEXT.encode())
         self.assertNotEqual(first, second)
         self.assertEqual(seal.open(first), seal.open(second))
-
-
-@implementer(IAgentEndpointFactory)
-class OneEndpoint:
-    """Leads every request to one simulator."""
-
-    def __init__(self, endpoint: IStreamClientEndpoint) -> None:
-        self._endpoint = endpoint
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The simulator, whatever the address."""
-        return self._endpoint
 
 
 @implementer(IAgent)

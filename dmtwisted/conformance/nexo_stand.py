@@ -6,9 +6,7 @@ from typing import Any, cast
 
 from twisted.internet.endpoints import TCP4ClientEndpoint
 from twisted.internet.interfaces import IStreamClientEndpoint
-from twisted.web.client import URI, Agent, HTTPConnectionPool
-from twisted.web.iweb import IAgentEndpointFactory
-from zope.interface import implementer
+from twisted.web.client import Agent, HTTPConnectionPool
 
 from dmtwisted.conformance.desk import OPERATION, WAIT, FarEnd
 from dmtwisted.conformance.line import World
@@ -17,6 +15,7 @@ from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.connection import Unreached
 from dmtwisted.terminals.nexo.driver import NexoDriver
 from dmtwisted.terminals.service import TerminalService
+from protocols.http import OneEndpoint
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Terminal
 
@@ -28,18 +27,6 @@ NO_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n
 
 
 SETTINGS = {"wait_s": WAIT, "poi_id": POI, "ca": NO_CERTIFICATE}
-
-
-@implementer(IAgentEndpointFactory)
-class OneEndpoint:
-    """Leads every request to one terminal."""
-
-    def __init__(self, endpoint: IStreamClientEndpoint) -> None:
-        self._endpoint = endpoint
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The endpoint of the terminal."""
-        return self._endpoint
 
 
 def nexo_driver(settings: Any, endpoint: IStreamClientEndpoint, clock: Any, unreached: Unreached) -> NexoDriver:

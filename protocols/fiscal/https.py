@@ -13,11 +13,10 @@ from typing import Any
 from OpenSSL.crypto import X509
 from OpenSSL.SSL import Context
 from twisted.internet._sslverify import IOpenSSLTrustRoot
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint
 from twisted.internet.interfaces import (
     IAddress,
-    IConsumer,
     IHandshakeListener,
     IOpenSSLClientConnectionCreator,
     IProtocol,
@@ -32,12 +31,13 @@ from twisted.python.failure import Failure
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ResponseDone, ResponseFailed
 from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgentEndpointFactory, IBodyProducer, IResponse
+from twisted.web.iweb import IAgentEndpointFactory, IResponse
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.fiscal.bodies import MOST_ANSWER_BYTES
 from protocols.fiscal.verdicts import Reply
+from protocols.http import Body
 
 CONNECT_S = 10.0
 """Seconds for name, TCP and TLS together."""
@@ -207,22 +207,6 @@ class ServerEndpoints:
         return ReadyEndpoint(line, self._clock, trust, self._patience)
 
 
-@implementer(IBodyProducer)
-class _Body:
-    def __init__(self, body: bytes) -> None:
-        self._body, self.length = body, len(body)
-
-    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        consumer.write(self._body)
-        return succeed(None)
-
-    def pauseProducing(self) -> None: ...
-
-    def resumeProducing(self) -> None: ...
-
-    def stopProducing(self) -> None: ...
-
-
 class _Collected(Protocol):
     """Collects an answer's body, up to the allowed size."""
 
@@ -288,7 +272,7 @@ class HttpsExchange:
         if not url.startswith(("https://", "http://")) or not url.isascii():
             raise NotReached(f"{url} is not an address")
         try:
-            response: IResponse = await self._agent.request(method.encode(), url.encode(), sent, _Body(body))
+            response: IResponse = await self._agent.request(method.encode(), url.encode(), sent, Body(body))
             content = await _content(response)
         except WireError:
             raise

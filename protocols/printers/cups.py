@@ -25,17 +25,18 @@ from enum import IntEnum
 from typing import Any
 from urllib.parse import quote
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import UNIXClientEndpoint
 from twisted.internet.error import ConnectError
-from twisted.internet.interfaces import IConsumer, IProtocol, IProtocolFactory, IReactorTime, IStreamClientEndpoint
+from twisted.internet.interfaces import IProtocol, IProtocolFactory, IReactorTime, IStreamClientEndpoint
 from twisted.python.failure import Failure
-from twisted.web.client import URI, Agent, ResponseFailed, readBody
+from twisted.web.client import Agent, ResponseFailed, readBody
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IAgent, IAgentEndpointFactory, IBodyProducer
+from twisted.web.iweb import IAgent
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.http import Body, OneEndpoint
 from protocols.printers.ipp import (
     CONTENT_TYPE,
     NOTHING,
@@ -194,7 +195,7 @@ class Cups:
 
     async def _post(self, path: str, data: bytes) -> bytes:
         headers = Headers({b"Content-Type": [CONTENT_TYPE], b"User-Agent": [b"dmtwisted"]})
-        response = await self._agent.request(b"POST", f"http://{self._where}{path}".encode(), headers, _Body(data))
+        response = await self._agent.request(b"POST", f"http://{self._where}{path}".encode(), headers, Body(data))
         body = await readBody(response)
         if response.code == 200:
             return body
@@ -366,24 +367,6 @@ def _queue_state(group: Group) -> QueueState:
     return QueueState(Condition.OK, words)
 
 
-@implementer(IBodyProducer)
-class _Body:
-    """Bytes as the body of a request, written at once."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self.length = data, len(data)
-
-    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        """Write them."""
-        consumer.write(self._data)
-        return succeed(None)
-
-    def pauseProducing(self) -> None:
-        """Everything is written already."""
-
-    resumeProducing = stopProducing = pauseProducing
-
-
 @implementer(IStreamClientEndpoint)
 @dataclass(frozen=True)
 class _Surely:
@@ -405,23 +388,11 @@ class _Surely:
         return Failure(NotReached(f"{self.where}: {failure.getErrorMessage()}"))
 
 
-@implementer(IAgentEndpointFactory)
-@dataclass(frozen=True)
-class _Always:
-    """Sends every request to the same endpoint, whatever its URL."""
-
-    endpoint: IStreamClientEndpoint
-
-    def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
-        """The endpoint."""
-        return self.endpoint
-
-
 def cups_over(
     endpoint: IStreamClientEndpoint, reactor: Any, host: str = "localhost", port: int = PORT, user: str = USER
 ) -> Cups:
     """A CUPS service behind ``endpoint``; each request has a connection of its own and is sent once."""
-    place = _Always(_Surely(endpoint, f"{host}:{port}"))
+    place = OneEndpoint(_Surely(endpoint, f"{host}:{port}"))
     return Cups(Agent.usingEndpointFactory(reactor, place), reactor, host, port, user)
 
 
@@ -430,5 +401,5 @@ def cups_at(reactor: Any, host: str = "", port: int = PORT, user: str = USER, so
     if host:
         return cups_over(TcpEndpoint(reactor, host, port), reactor, host, port, user)
     endpoint = UNIXClientEndpoint(reactor, socket)
-    place = _Always(_Surely(endpoint, socket))
+    place = OneEndpoint(_Surely(endpoint, socket))
     return Cups(Agent.usingEndpointFactory(reactor, place), reactor, "localhost", PORT, user)

@@ -10,10 +10,10 @@ from typing import Any, cast
 from OpenSSL import SSL
 from service_identity import VerificationError
 from treq.client import HTTPClient
-from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.error import ConnectError, ConnectionClosed, DNSLookupError, NoRouteError, TimeoutError
-from twisted.internet.interfaces import IConsumer, IProtocolFactory, IReactorTime, IStreamClientEndpoint
+from twisted.internet.interfaces import IProtocolFactory, IReactorTime, IStreamClientEndpoint
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -34,6 +34,7 @@ from twisted.web.iweb import IAgent, IAgentEndpointFactory, IBodyProducer, IPoli
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.http import Body
 from protocols.terminals.lines import expect, silent
 from protocols.terminals.nexo.messages import (
     Abort,
@@ -93,28 +94,6 @@ class Settings:
     answer_wait: float = 300.0
     query_wait: float = 15.0
     ask_again: float = 5.0
-
-
-@implementer(IBodyProducer)
-class Body:
-    """The body of a request, written in one go."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self.length = data, len(data)
-
-    def startProducing(self, consumer: IConsumer) -> Deferred[None]:
-        """Write it."""
-        consumer.write(self._data)
-        return succeed(None)
-
-    def pauseProducing(self) -> None:
-        """Do nothing: all is written."""
-
-    def resumeProducing(self) -> None:
-        """Do nothing: nothing was paused."""
-
-    def stopProducing(self) -> None:
-        """Do nothing: all is written."""
 
 
 class NexoTerminal:
