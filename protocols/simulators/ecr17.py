@@ -22,6 +22,7 @@ from protocols.errors import Garbled
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import CANCEL, PAYMENT, Busy, Card, Cause, Ending, Outcome, State, Terminal
 from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
+from protocols.terminals.ecr17 import requests
 from protocols.terminals.ecr17.answers import (
     APPROVED,
     NO_CARD,
@@ -45,23 +46,6 @@ from protocols.terminals.ecr17.frames import (
     Lrc,
     control,
     frame,
-)
-from protocols.terminals.ecr17.requests import (
-    LONGEST_XML,
-    CardCheck,
-    FollowUp,
-    LastResult,
-    Payment,
-    PaymentKind,
-    PrintOnRegister,
-    Report,
-    ReportKind,
-    Reprint,
-    Request,
-    Reversal,
-    Service,
-    StatusRequest,
-    decode_request,
 )
 from protocols.terminals.ecr17.ticket import write_ticket
 from protocols.terminals.lines import stop
@@ -214,30 +198,30 @@ class _Ecr17Line(TerminalLine):
         if device.terminal.running is not None or self._sending:
             return  # While an operation runs the terminal does not even acknowledge.
         try:
-            request = decode_request(payload)
+            request = requests.decode_request(payload)
         except Garbled as garbled:
             self.log.info("{what}", what=garbled.what)
             self._write(control(ACK, device.lrc))
             self._send(PaymentAnswer(UNKNOWN_COMMAND, text="COMANDO SCONOSCIUTO", terminal=device.number))
             return
         match request:
-            case StatusRequest():
+            case requests.StatusRequest():
                 time = f"{device.terminal.now():%d%m%y%H%M}"
                 self._probed(StatusAnswer(device.state, time, "SIMULATOR", terminal=device.number))
-            case LastResult():
+            case requests.LastResult():
                 self._probed(device.final(device.last))
-            case PrintOnRegister() | Reprint():
+            case requests.PrintOnRegister() | requests.Reprint():
                 self._print(request)
-            case Service():
+            case requests.Service():
                 self._write(control(ACK, device.lrc))
                 self._send(*_pieces(device.services(request.xml), device.number))
             case _:
                 self._run(request)
 
-    def _print(self, request: PrintOnRegister | Reprint) -> None:
+    def _print(self, request: requests.PrintOnRegister | requests.Reprint) -> None:
         device = self._device
         self._write(control(ACK, device.lrc))
-        if isinstance(request, PrintOnRegister):
+        if isinstance(request, requests.PrintOnRegister):
             device.prints_on_register = request.on
         elif request.to_register and device.last is not None:
             self._send(*_tickets(device.slip(device.last), device.number))
@@ -261,7 +245,7 @@ class _Ecr17Line(TerminalLine):
                 self._write(control(ACK, self._device.lrc))
                 self._send(answer, spoilt=line is Then.GARBAGE)
 
-    def _run(self, request: Request) -> None:
+    def _run(self, request: requests.Request) -> None:
         device = self._device
         terminal = device.terminal
         tell: Callable[[Outcome], Message] = device.final
@@ -275,20 +259,20 @@ class _Ecr17Line(TerminalLine):
 
         try:
             match request:
-                case Payment(kind=PaymentKind.PREAUTHORISATION) | FollowUp():
+                case requests.Payment(kind=requests.PaymentKind.PREAUTHORISATION) | requests.FollowUp():
                     self._write(control(ACK, device.lrc))
                     self._send(PreauthorisationAnswer(UNKNOWN_COMMAND, text="NON ABILITATO", terminal=device.number))
                     return
-                case Payment():
+                case requests.Payment():
                     card = device.card if request.card_present else None
                     operation = terminal.purchase(request.cents, card=card, progress=watch)
-                case Reversal():
+                case requests.Reversal():
                     operation = terminal.cancel(stan=int(request.stan) if request.stan.isdecimal() else -1)
-                case CardCheck():
+                case requests.CardCheck():
                     operation, tell = terminal.read_card(progress=watch), self._card
-                case Report(kind=ReportKind.TOTALS):
+                case requests.Report(kind=requests.ReportKind.TOTALS):
                     operation, tell = terminal.report(), self._totals
-                case Report():
+                case requests.Report():
                     operation, tell = terminal.settle(), self._closed
                 case _:
                     raise AssertionError("every other request is answered before")
@@ -386,7 +370,7 @@ def _tickets(slip: str, number: str) -> list[Message]:
 
 def _pieces(xml: str, number: str) -> list[Message]:
     """``xml`` in as many messages as it needs."""
-    cut = [xml[start : start + LONGEST_XML] for start in range(0, len(xml), LONGEST_XML)] or [""]
+    cut = [xml[start : start + requests.LONGEST_XML] for start in range(0, len(xml), requests.LONGEST_XML)] or [""]
     return [ServicePart(piece, n, n < len(cut), terminal=number) for n, piece in enumerate(cut, 1)]
 
 

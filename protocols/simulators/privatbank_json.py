@@ -36,6 +36,7 @@ from protocols.simulators.terminal import (
 )
 from protocols.simulators.terminal_line import TerminalDevice, TerminalLine
 from protocols.terminals.lines import stop
+from protocols.terminals.privatbank_json import requests
 from protocols.terminals.privatbank_json.amounts import amount_text, kopecks_of
 from protocols.terminals.privatbank_json.messages import (
     APPROVED,
@@ -47,27 +48,6 @@ from protocols.terminals.privatbank_json.messages import (
     Request,
     Transaction,
     frame,
-)
-from protocols.terminals.privatbank_json.requests import (
-    Audit,
-    Cashback,
-    CheckConnection,
-    GetReceiptInfo,
-    GetTerminalInfo,
-    Instalments,
-    InstalmentsRefund,
-    PingDevice,
-    Primary,
-    PrintReceiptNum,
-    Purchase,
-    ReadCardDiscount,
-    Refund,
-    ServiceGeneric,
-    ServiceRefund,
-    Verify,
-    Withdrawal,
-    WithdrawalPartly,
-    read_primary,
 )
 
 GARBAGE = b'\x15\x07 \xc3\x28 {"method":\x00'
@@ -109,7 +89,13 @@ PROGRESS = {
 
 _TXN_TYPES = {PAYMENT: "1", REFUND: "2", CANCEL: "3"}
 
-_QUERIES = (PingDevice, CheckConnection, GetTerminalInfo, PrintReceiptNum, GetReceiptInfo)
+_QUERIES = (
+    requests.PingDevice,
+    requests.CheckConnection,
+    requests.GetTerminalInfo,
+    requests.PrintReceiptNum,
+    requests.GetReceiptInfo,
+)
 
 
 class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
@@ -169,7 +155,7 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
             wire.say(_service("deviceBusy"))
             return
         try:
-            asked = read_primary(request)
+            asked = requests.read_primary(request)
         except LookupError:
             wire.say(_service("methodNotImplemented"))
             return
@@ -179,7 +165,7 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
         if isinstance(asked, _QUERIES):
             self._query(wire, asked)
             return
-        if isinstance(asked, Verify) and not self.terminal.totals().count:
+        if isinstance(asked, requests.Verify) and not self.terminal.totals().count:
             empty = {"receipt": "", "responseCode": NO_RECORDS}
             wire.say(Reply(asked.method, empty, True, "Cannot obtain receipt: log file is empty!"))
             return
@@ -194,7 +180,7 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
         else:
             operation.ending.addCallback(lambda ending: self._ended(wire, asked, ending))
 
-    def _operation(self, asked: Primary, request: Request) -> Operation:
+    def _operation(self, asked: requests.Primary, request: Request) -> Operation:
         """Start the operation of ``asked``.
 
         :raises ValueError: when the terminal does not begin.
@@ -202,31 +188,31 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
         """
         terminal = self.terminal
         match asked:
-            case Purchase():
+            case requests.Purchase():
                 if "discount" not in (request.params or {}):
                     raise ValueError("discount is missing")
                 merchant, hold = _number(asked.merchant_id), bool(self.adjust)
                 return terminal.purchase(asked.amount, merchant=merchant, hold=hold, progress=self._moved)
-            case ServiceGeneric():
+            case requests.ServiceGeneric():
                 return terminal.purchase(asked.amount, merchant=_number(asked.merchant_id))
-            case Instalments():
+            case requests.Instalments():
                 return terminal.purchase(asked.amount)
-            case Cashback():
+            case requests.Cashback():
                 return terminal.purchase(asked.amount, cash=asked.amount_cash, merchant=_number(asked.merchant_id))
-            case Refund() | ServiceRefund():
+            case requests.Refund() | requests.ServiceRefund():
                 return terminal.refund(asked.amount, rrn=_named(asked.rrn))
-            case InstalmentsRefund():
+            case requests.InstalmentsRefund():
                 # The number of an agreement is the RRN of its payment.
                 return terminal.refund(asked.amount, rrn=_named(asked.agreement_num))
-            case Withdrawal():
+            case requests.Withdrawal():
                 return terminal.cancel(_number(_named(asked.invoice_number)))
-            case WithdrawalPartly():
+            case requests.WithdrawalPartly():
                 return terminal.cancel(_number(_named(asked.invoice_number)), amount=asked.amount)
-            case Audit():
+            case requests.Audit():
                 return terminal.report(merchant=_number(asked.merchant_id))
-            case Verify():
+            case requests.Verify():
                 return terminal.settle(merchant=_number(asked.merchant_id))
-            case ReadCardDiscount():
+            case requests.ReadCardDiscount():
                 return terminal.read_card()
         raise LookupError(asked.method)
 
@@ -242,7 +228,7 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
     def _go_on(self) -> None:
         self.terminal.correct()
 
-    def _ended(self, wire: PrivatbankWire, asked: Primary, ending: Ending) -> None:
+    def _ended(self, wire: PrivatbankWire, asked: requests.Primary, ending: Ending) -> None:
         self._let_go()
         if ending.outcome is None:
             wire.suffer(ending.line)
@@ -260,7 +246,7 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
 
     # Queries.
 
-    def _query(self, wire: PrivatbankWire, asked: Primary) -> None:
+    def _query(self, wire: PrivatbankWire, asked: requests.Primary) -> None:
 
         def answer(fate: Fate) -> None:
             if fate.line is Then.REFUSE:
@@ -273,26 +259,26 @@ class PrivatbankSimulator(TerminalDevice["PrivatbankWire"]):
 
         self.terminal.query(answer)
 
-    def _answer(self, asked: Primary) -> Reply:
+    def _answer(self, asked: requests.Primary) -> Reply:
         match asked:
-            case GetTerminalInfo():
+            case requests.GetTerminalInfo():
                 return Reply(asked.method, {"version": f"SIM0100 {self.terminal.terminal_id} CT00000001"})
-            case PrintReceiptNum() | GetReceiptInfo():
+            case requests.PrintReceiptNum() | requests.GetReceiptInfo():
                 return self._receipt(asked)
         return Reply(asked.method, {"code": "00", "responseCode": APPROVED})
 
-    def _receipt(self, asked: PrintReceiptNum | GetReceiptInfo) -> Reply:
+    def _receipt(self, asked: requests.PrintReceiptNum | requests.GetReceiptInfo) -> Reply:
         named = asked.invoice_number
         found = self.terminal.find_invoice(int(named or 0)) if named.isdecimal() or not named else None
         if found is None:
-            params = {"receipt": ""} if isinstance(asked, PrintReceiptNum) else {}
+            params = {"receipt": ""} if isinstance(asked, requests.PrintReceiptNum) else {}
             return Reply(
                 asked.method,
                 {**params, "responseCode": GENERAL},
                 True,
                 f"Cannot get receipt: {WORDS[Cause.NOT_FOUND]}",
             )
-        if isinstance(asked, PrintReceiptNum):
+        if isinstance(asked, requests.PrintReceiptNum):
             return Reply(asked.method, {"receipt": found.slip, "responseCode": APPROVED})
         if not found.approved:
             return Reply(asked.method, {**Transaction().params(), "responseCode": _code(found)})
@@ -458,25 +444,25 @@ def _track(card: Card) -> str:
     return f"B{card.pan}^CARDHOLDER/TEST^{card.expiry}2011234567890"
 
 
-def _reply(asked: Primary, outcome: Outcome) -> Reply:
+def _reply(asked: requests.Primary, outcome: Outcome) -> Reply:
     """The answer that ends a primary method."""
     code = _code(outcome)
     if not outcome.approved and code >= GENERAL:
         return _short(asked.method, code, WORDS.get(outcome.cause or Cause.BANK, "Помилка термінала"))
     match asked:
-        case ReadCardDiscount():
+        case requests.ReadCardDiscount():
             assert outcome.card is not None
             card = outcome.card
             tracks = {"track1": _track(card) if card.pan.isdigit() else "", "track2": card.pan.replace("*", "0")}
             return Reply(asked.method, {"hash": "", **tracks, "track3": ""})
-        case Audit() | Verify():
+        case requests.Audit() | requests.Verify():
             return Reply(asked.method, {"receipt": outcome.slip, "responseCode": code}, not outcome.approved)
     params = _transaction(outcome).params()
-    if isinstance(asked, Cashback) and outcome.approved:
+    if isinstance(asked, requests.Cashback) and outcome.approved:
         passed = bool(outcome.cash)
         params |= {"amountCash": amount_text(outcome.cash), "resultCashback": "true" if passed else "false"}
         params["result"] = "Операція успішна" if passed else "Готівку не видано"
-    if isinstance(asked, Instalments):
+    if isinstance(asked, requests.Instalments):
         params |= {"amountOfParts": str(asked.amount_of_parts), "hstFld63Sf89": outcome.rrn}
     text = "" if outcome.approved else "Відмова банку"
     return Reply(asked.method, params, not outcome.approved, text)

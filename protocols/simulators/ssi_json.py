@@ -35,6 +35,7 @@ from protocols.simulators.terminal import (
     Terminal,
 )
 from protocols.simulators.terminal_line import UNHEARD, TerminalDevice, TerminalLine
+from protocols.terminals.ssi_json import requests
 from protocols.terminals.ssi_json.messages import (
     BUSY,
     IN_WORK,
@@ -46,27 +47,6 @@ from protocols.terminals.ssi_json.messages import (
     Result,
     frame,
 )
-from protocols.terminals.ssi_json.requests import (
-    CashBack,
-    Echo,
-    GetLastReceipt,
-    GetLastReport,
-    GetLastReportReceipt,
-    GetLastResult,
-    GetMerchantListDetailed,
-    GetResultByUid,
-    GetStatus,
-    GetTerminalInfo,
-    Interrupt,
-    Method,
-    Purchase,
-    Refund,
-    Void,
-    XReport,
-    ZReport,
-    read_method,
-)
-from protocols.terminals.ssi_json.requests import Operation as Wanted
 
 GARBAGE = b"\x15\x02\x66\x00\x00\xff"
 """What the scenario sends instead of a reply."""
@@ -138,7 +118,7 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
         """Carry out a request and reply to it."""
         self.requested_at.append(self.clock.seconds())
         try:
-            asked = read_method(request)
+            asked = requests.read_method(request)
         except LookupError:
             wire.say(_error(request.method, UNKNOWN_METHOD, "unknown method"))
             return
@@ -146,20 +126,20 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
             wire.say(_error(request.method, MEMBER_MISSING, str(error)))
             return
         match asked:
-            case GetStatus():
+            case requests.GetStatus():
                 wire.say(self._status())
-            case Interrupt():
+            case requests.Interrupt():
                 wire.say(self._interrupted())
-            case Wanted() if not isinstance(asked, Echo):
+            case requests.Operation() if not isinstance(asked, requests.Echo):
                 self._begin(wire, asked, request.step)
             case _:
                 self._query(wire, asked)
 
     # Operations.
 
-    def _begin(self, wire: SsiWire, asked: Wanted, step: str) -> None:
+    def _begin(self, wire: SsiWire, asked: requests.Operation, step: str) -> None:
         name = type(asked).__name__
-        if isinstance(asked, Purchase) and step == "2":
+        if isinstance(asked, requests.Purchase) and step == "2":
             wire.say(self._second_step(asked))
             return
         if asked.uid and self.terminal.find(asked.uid) is not None:
@@ -198,7 +178,7 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
         else:
             wire.suffer(operation.fate)
 
-    def _operation(self, asked: Wanted, step: str) -> Operation:
+    def _operation(self, asked: requests.Operation, step: str) -> Operation:
         """Start the operation of ``asked``.
 
         :raises ValueError: with the error of a terminal that does not begin.
@@ -206,25 +186,25 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
         """
         terminal, uid = self.terminal, asked.uid
         match asked:
-            case Purchase():
+            case requests.Purchase():
                 merchant, hold = self._merchant(asked.merchant_id), step == "1" and not self.one_step
                 return terminal.purchase(asked.trans_amount, merchant=merchant, reference=uid, hold=hold)
-            case CashBack():
+            case requests.CashBack():
                 merchant = self._merchant(asked.merchant_id)
                 return terminal.purchase(asked.trans_amount, cash=asked.cash_amount, merchant=merchant, reference=uid)
-            case Refund():
+            case requests.Refund():
                 if not asked.rrn:
                     raise ValueError(MEMBER_MISSING)
                 merchant = self._merchant(asked.merchant_id)
                 return terminal.refund(asked.trans_amount, rrn=asked.rrn, merchant=merchant, reference=uid)
-            case Void():
+            case requests.Void():
                 # Without a number the last operation would be taken.
                 if not asked.invoice_num.isdecimal() or len(asked.invoice_num) > 9 or not int(asked.invoice_num):
                     raise ValueError(NOT_FOUND)
                 return terminal.cancel(int(asked.invoice_num), reference=uid)
-            case XReport():
+            case requests.XReport():
                 return terminal.report(merchant=self._merchant(asked.merchant_id))
-            case ZReport():
+            case requests.ZReport():
                 return terminal.settle(merchant=self._merchant(asked.merchant_id))
         raise LookupError(type(asked).__name__)
 
@@ -237,7 +217,7 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
             raise ValueError(NO_MERCHANT)
         return int(digits)
 
-    def _second_step(self, asked: Purchase) -> Reply:
+    def _second_step(self, asked: requests.Purchase) -> Reply:
         running = self.terminal.running
         if running is None or self.terminal.state is not State.HELD:
             return _error("Purchase", BUSY if running is not None else WRONG, "no second step is waited for")
@@ -257,7 +237,7 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
         status = STATUSES[self.terminal.state]
         return Reply("GetStatus", {"status": status}) if self.status_inside else Reply("GetStatus", status=status)
 
-    def _query(self, wire: SsiWire, asked: Method) -> None:
+    def _query(self, wire: SsiWire, asked: requests.Method) -> None:
         name = type(asked).__name__
 
         def answer(fate: Fate) -> None:
@@ -270,23 +250,23 @@ class SsiSimulator(TerminalDevice["SsiWire"]):
 
         self.terminal.query(answer)
 
-    def _answer(self, asked: Method) -> Reply:
+    def _answer(self, asked: requests.Method) -> Reply:
         name, terminal = type(asked).__name__, self.terminal
         match asked:
-            case GetTerminalInfo():
+            case requests.GetTerminalInfo():
                 return Reply(name, {"terminalModel": "SIM", "terminalSerialNumber": terminal.terminal_id})
-            case GetMerchantListDetailed():
+            case requests.GetMerchantListDetailed():
                 return Reply(name, self._merchants())
-            case GetResultByUid():
+            case requests.GetResultByUid():
                 return self._result(name, asked.transaction_uid)
-            case GetLastResult():
+            case requests.GetLastResult():
                 return self._result(name, None)
-            case GetLastReceipt():
+            case requests.GetLastReceipt():
                 last = terminal.last()
                 return _error(name, NOT_FOUND, "none") if last is None else Reply(name, {"receipt": last.slip})
-            case GetLastReport() | GetLastReportReceipt():
+            case requests.GetLastReport() | requests.GetLastReportReceipt():
                 return self._last_report(name)
-            case Echo():
+            case requests.Echo():
                 try:
                     self._merchant(asked.merchant_id)
                 except ValueError as error:

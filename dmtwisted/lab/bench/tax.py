@@ -19,20 +19,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dmtwisted.lab import children
 from dmtwisted.lab.bench.figures import Figures
-from dmtwisted.lab.children import (
-    HOST,
-    TIN,
-    BenchFailed,
-    Child,
-    cpu_of,
-    environment,
-    execute,
-    free_port,
-    make_device,
-    simulator,
-    upload_key,
-)
 from dmtwisted.lab.load import percentile, sale_body
 
 FIRST = 4_000_000_001
@@ -73,20 +61,20 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
     :raises BenchFailed: when a sale fails, or is issued offline.
     :raises NotStarted: when a process does not start.
     """
-    keys, own = folder / "keys", free_port()
+    keys, own = folder / "keys", children.free_port()
     numbers = [FIRST + n for n in range(registers)]
     words = ["tax-service", "--keys", str(keys), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
     words += [word for number in numbers for word in ("--register", str(number))]
-    simulated, port = simulator(folder, "tax-service", *words)
+    simulated, port = children.simulator(folder, "tax-service", *words)
     state = folder / "state"
     state.mkdir()
     service = ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(own)]
     with ExitStack() as running:
         server = running.enter_context(simulated)
-        selling = running.enter_context(Child("service", service, own, folder / "state.log"))
+        selling = running.enter_context(children.Child("service", service, own, folder / "state.log"))
         names = [f"bench-{n}" for n in range(registers)]
         for place, (name, number) in enumerate(zip(names, numbers, strict=True), 1):
-            _make(selling, name, number, place, f"{'https' if tls else 'http'}://{HOST}:{port}/fs", keys)
+            _make(selling, name, number, place, f"{'https' if tls else 'http'}://{children.HOST}:{port}/fs", keys)
         rules = [
             {"on": on, "then": "accept", "delay_ms": int(delay_s * 1000), "times": 0} for on in ("any", COMMANDS)
         ]
@@ -103,20 +91,20 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
     return Report(registers, delay_s * 1000, tls, measured, alone, cpu)
 
 
-def _spent(selling: Child, server: Child) -> dict[str, float]:
+def _spent(selling: children.Child, server: children.Child) -> dict[str, float]:
     """Seconds of processor time so far, by process; empty where there is no ``/proc``."""
-    own, far = cpu_of(selling.pid), cpu_of(server.pid)
+    own, far = children.cpu_of(selling.pid), children.cpu_of(server.pid)
     if own is None or far is None:
         return {}
     return {"service": own.service, "writer": own.writer, "tax service": far.service}
 
 
-def _make(selling: Child, name: str, number: int, place: int, url: str, keys: Path) -> None:
+def _make(selling: children.Child, name: str, number: int, place: int, url: str, keys: Path) -> None:
     settings: dict[str, object] = {
         "server_url": url,
         "fiscal_number": str(number),
         "local_number": place,
-        "fis_code": TIN,
+        "fis_code": children.TIN,
         "name": "ТОВ «Крамниця»",
         "shopname": "Крамниця",
         "shopad": "м. Київ",
@@ -124,23 +112,23 @@ def _make(selling: Child, name: str, number: int, place: int, url: str, keys: Pa
     }
     if url.startswith("https"):
         settings["server_ca"] = str(keys / "authority.pem")
-    upload_key(selling, make_device(selling, name, "register", "prro", settings), keys)
+    children.upload_key(selling, children.make_device(selling, name, "register", "prro", settings), keys)
     opening = {"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": {"task": 0}}
-    execute(selling, json.dumps(opening))
+    children.execute(selling, json.dumps(opening))
 
 
 def _round(port: int, names: Sequence[str], salt: str) -> Round:
     """A sale on each register at the same moment, by tills in a child process."""
     command = [sys.executable, "-m", "dmtwisted.lab.bench.tax", str(port), salt, *names]
-    done = subprocess.run(command, capture_output=True, env=environment(), check=False)
+    done = subprocess.run(command, capture_output=True, env=children.environment(), check=False)
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise BenchFailed(words[-1] if words else "the tills failed")
+        raise children.BenchFailed(words[-1] if words else "the tills failed")
     return Round(json.loads(done.stdout))
 
 
 def _sell(port: int, name: str, salt: str, start: threading.Barrier, spent: dict[str, float]) -> None:
-    wire = http.client.HTTPConnection(HOST, port, timeout=60)
+    wire = http.client.HTTPConnection(children.HOST, port, timeout=60)
     wire.connect()
     body = sale_body(name, f"{salt}-{name}").encode()
     start.wait()
@@ -165,7 +153,7 @@ def tills(port: int, salt: str, names: Sequence[str]) -> list[float]:
     for thread in threads:
         thread.join()
     if len(spent) < len(names):
-        raise BenchFailed(f"{len(names) - len(spent)} of {len(names)} sales failed")
+        raise children.BenchFailed(f"{len(names) - len(spent)} of {len(names)} sales failed")
     return [spent[name] for name in names]
 
 
@@ -212,7 +200,7 @@ def main(arguments: Sequence[str]) -> int:
     port, salt, *names = arguments
     try:
         print(json.dumps(tills(int(port), salt, names)))
-    except BenchFailed as error:
+    except children.BenchFailed as error:
         print(error, file=sys.stderr)
         return 1
     return 0

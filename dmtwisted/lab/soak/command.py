@@ -15,20 +15,7 @@ from threading import Thread
 from typing import IO, Any, ClassVar
 
 from dmtwisted.commands.shared import CommandOptions, positive
-from dmtwisted.lab.children import (
-    HOST,
-    BenchFailed,
-    Child,
-    NotStarted,
-    ended_by_signals,
-    environment,
-    free_port,
-    make_device,
-    make_register,
-    scratch_folder,
-    service,
-    simulator,
-)
+from dmtwisted.lab import children
 from dmtwisted.lab.soak.judging import Minute, SoakVerdict, judge
 from dmtwisted.lab.soak.sampling import Sample, gauge, sample
 
@@ -80,16 +67,18 @@ class Soak:
         state.mkdir()
         with ExitStack() as stack:
             words = ("terminal", "--protocol", "ssi-json", "--duration", "0.2")
-            terminal, terminal_port = simulator(self._folder, "terminal", *words)
-            printer, printer_port = simulator(self._folder, "printer", "printer")
+            terminal, terminal_port = children.simulator(self._folder, "terminal", *words)
+            printer, printer_port = children.simulator(self._folder, "printer", "printer")
             for device in (terminal, printer):
                 stack.enter_context(device)
-            child = stack.enter_context(service(state, free_port()))
-            make_device(child, TERMINAL, "terminal", "ssi-json", {"host": HOST, "port": terminal_port})
-            settings = {"host": HOST, "port": printer_port, "profile": "epson"}
-            make_device(child, PRINTER, "printer", "escpos", settings)
+            child = stack.enter_context(children.service(state, children.free_port()))
+            children.make_device(
+                child, TERMINAL, "terminal", "ssi-json", {"host": children.HOST, "port": terminal_port}
+            )
+            settings = {"host": children.HOST, "port": printer_port, "profile": "epson"}
+            children.make_device(child, PRINTER, "printer", "escpos", settings)
             for n in range(self._options["registers"]):
-                make_register(child, f"{PREFIX}{n}")
+                children.make_register(child, f"{PREFIX}{n}")
             load = stack.enter_context(self._load(child.port))
             stack.callback(load.terminate)
             assert load.stdout is not None
@@ -113,7 +102,7 @@ class Soak:
             ("printer", PRINTER),
         ):
             command += [f"--{name}", str(value)]
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment())
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=children.environment())
 
     def _listen(self, output: IO[bytes]) -> None:
         for line in output:
@@ -129,7 +118,7 @@ class Soak:
             f"p99 {minute.p99_ms:7.1f} ms  {minute.failures} failed  {minute.waiting} waiting  {memory}"
         )
 
-    def _watch(self, child: Child, load: subprocess.Popen[bytes], state: Path) -> None:
+    def _watch(self, child: children.Child, load: subprocess.Popen[bytes], state: Path) -> None:
         begun = time.monotonic()
         log = state.parent / f"{state.name}.log"
         while load.poll() is None:
@@ -143,7 +132,7 @@ class Soak:
             self.samples.append(sample(child.pid, at, state, log, unfinished, waiting))
             time.sleep(self._options["every"])
         if load.returncode:
-            raise BenchFailed(f"the load ended with status {load.returncode}")
+            raise children.BenchFailed(f"the load ended with status {load.returncode}")
 
     def verdict(self) -> SoakVerdict:
         """The verdict so far."""
@@ -169,12 +158,12 @@ def words(verdict: SoakVerdict) -> str:
 def run(options: SoakOptions) -> int:
     """Run and report; 1 when something is wrong, 130 when it was ended early without a fault."""
     soak: Soak | None = None
-    with ended_by_signals():
+    with children.ended_by_signals():
         try:
-            with scratch_folder(options["state"]) as folder:
+            with children.scratch_folder(options["state"]) as folder:
                 soak = Soak(folder, options, lambda text: print(text, flush=True))
                 soak.run()
-        except (NotStarted, BenchFailed, OSError, http.client.HTTPException) as error:
+        except (children.NotStarted, children.BenchFailed, OSError, http.client.HTTPException) as error:
             print(f"dmtwisted soak: {error}", file=sys.stderr)
             if soak is None or not soak.samples:
                 return 1

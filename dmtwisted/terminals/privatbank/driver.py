@@ -50,26 +50,11 @@ from dmtwisted.terminals.privatbank.settings import BAUDRATE, CAPABILITIES, PORT
 from dmtwisted.terminals.proof import latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
 from protocols.errors import Garbled, NotReached, WireError
+from protocols.terminals.privatbank_json import requests
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import PARTLY_APPROVED, DiscountCard, PresentedCard, Reply
 from protocols.terminals.privatbank_json.opening import Opening
 from protocols.terminals.privatbank_json.recovery import Finding, Snapshot
-from protocols.terminals.privatbank_json.requests import (
-    EVERY_MERCHANT,
-    Audit,
-    Cashback,
-    CheckConnection,
-    Instalments,
-    InstalmentsRefund,
-    Primary,
-    Purchase,
-    ReadCardDiscount,
-    Refund,
-    ServiceGeneric,
-    Verify,
-    Withdrawal,
-    WithdrawalPartly,
-)
 from protocols.terminals.privatbank_json.terminal import PrivatbankTerminal
 
 BETWEEN_PINGS = 2.0
@@ -97,22 +82,26 @@ SETTLE_FIRST = ("звірк", "batch close", "settlement")
 RRN_WORDS = ("rrn",)
 """Words in it when a refund names no payment (5025)."""
 
-REQUESTS: dict[int, Callable[[Order, str, PrivatbankSettings], Primary]] = {
-    Task.PAYMENT: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
-    Task.READ_CARD: lambda order, merchant, _: Purchase(order.sum, merchant_id=merchant),
-    Task.REFUND: lambda order, merchant, _: Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
+REQUESTS: dict[int, Callable[[Order, str, PrivatbankSettings], requests.Primary]] = {
+    Task.PAYMENT: lambda order, merchant, _: requests.Purchase(order.sum, merchant_id=merchant),
+    Task.READ_CARD: lambda order, merchant, _: requests.Purchase(order.sum, merchant_id=merchant),
+    Task.REFUND: lambda order, merchant, _: requests.Refund(order.sum, merchant_id=merchant, rrn=order.rrn),
     Task.CANCEL: lambda order, *_: (
-        WithdrawalPartly(order.sum, order.cancelid) if order.part else Withdrawal(order.cancelid)
+        requests.WithdrawalPartly(order.sum, order.cancelid) if order.part else requests.Withdrawal(order.cancelid)
     ),
-    Task.BANK_SERVICE: lambda order, merchant, _: ServiceGeneric(order.sum, order.param, order.service, merchant),
-    Task.CASH_ISSUE: lambda order, merchant, _: Cashback(order.sum, order.cash, merchant),
-    Task.INSTALMENTS: lambda order, _, settings: Instalments(order.sum, order.parts, service=settings.instalments),
-    Task.INSTALMENTS_REFUND: lambda order, _, settings: InstalmentsRefund(
+    Task.BANK_SERVICE: lambda order, merchant, _: requests.ServiceGeneric(
+        order.sum, order.param, order.service, merchant
+    ),
+    Task.CASH_ISSUE: lambda order, merchant, _: requests.Cashback(order.sum, order.cash, merchant),
+    Task.INSTALMENTS: lambda order, _, settings: requests.Instalments(
+        order.sum, order.parts, service=settings.instalments
+    ),
+    Task.INSTALMENTS_REFUND: lambda order, _, settings: requests.InstalmentsRefund(
         order.sum, order.agreement, service=settings.instalments_refund
     ),
-    Task.TOTALS: lambda _, merchant, __: Audit(merchant),
-    Task.SETTLEMENT: lambda _, merchant, __: Verify(merchant),
-    Task.DISCOUNT_CARD: lambda *_: ReadCardDiscount(),
+    Task.TOTALS: lambda _, merchant, __: requests.Audit(merchant),
+    Task.SETTLEMENT: lambda _, merchant, __: requests.Verify(merchant),
+    Task.DISCOUNT_CARD: lambda *_: requests.ReadCardDiscount(),
 }
 """The method for each task (docs/reference/privatbank-json.md#methods)."""
 
@@ -297,7 +286,9 @@ class PrivatbankDriver(ProvingDriver[PrivatbankSettings]):
             return {"merchListValue": _listed(await self.terminal.service("getMerchantList"))}
         if name == MASKS:
             return {"maskListValue": _listed(await self.terminal.service("getMaskList"))}
-        reply = await (self.terminal.run(CheckConnection(), self.wait_s) if name == ECHO else self.terminal.ping())
+        reply = await (
+            self.terminal.run(requests.CheckConnection(), self.wait_s) if name == ECHO else self.terminal.ping()
+        )
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
         if not reply.approved:
@@ -310,12 +301,12 @@ class PrivatbankDriver(ProvingDriver[PrivatbankSettings]):
 
     # Requests and the meaning of answers
 
-    def _request(self, order: Order) -> Primary:
+    def _request(self, order: Order) -> requests.Primary:
         """The method that does what ``order`` says."""
         return REQUESTS[order.task](order, self._merchant(order), self._settings)
 
     def _merchant(self, order: Order) -> str:
-        return order.merchant or self._settings.merchant or EVERY_MERCHANT
+        return order.merchant or self._settings.merchant or requests.EVERY_MERCHANT
 
     def _verdict(self, order: Order, reply: Reply) -> Verdict:
         """The verdict of an answer.

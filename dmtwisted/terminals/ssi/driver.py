@@ -34,19 +34,9 @@ from dmtwisted.terminals.interface import (
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.ssi.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, SsiSettings
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
+from protocols.terminals.ssi_json import requests
 from protocols.terminals.ssi_json.messages import IDLE as AT_REST
 from protocols.terminals.ssi_json.messages import NOT_FOUND, Reply, Stage
-from protocols.terminals.ssi_json.requests import (
-    CashBack,
-    GetLastReport,
-    GetStatus,
-    Operation,
-    Purchase,
-    Refund,
-    Void,
-    XReport,
-    ZReport,
-)
 from protocols.terminals.ssi_json.terminal import Pace, SsiTerminal
 
 ERRORS: dict[str, Res] = {
@@ -143,12 +133,12 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         """See that the terminal is there and idle; before a general report also read the last one."""
         terminal = self.terminal
         with self._refused():
-            status = (await terminal.ask(GetStatus().request(), terminal.pace.ping)).status
+            status = (await terminal.ask(requests.GetStatus().request(), terminal.pace.ping)).status
             if status and status != AT_REST:
                 raise Refused(Res.TERMINAL_BUSY, aq_errortxt=status)
             if order.task != Task.SETTLEMENT:
                 return b""
-            reply = await terminal.ask(GetLastReport().request())
+            reply = await terminal.ask(requests.GetLastReport().request())
         return encode_report(Report(reply.code, dict(reply.params)))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
@@ -164,13 +154,15 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             return await self._pay(order)
         merchant, uid = self._merchant(order), order.uid or None
         if order.task == Task.REFUND:
-            asked: Operation = Refund(order.sum, merchant_id=merchant, rrn=order.rrn, transaction_uid=uid)
+            asked: requests.Operation = requests.Refund(
+                order.sum, merchant_id=merchant, rrn=order.rrn, transaction_uid=uid
+            )
         elif order.task == Task.CANCEL:
-            asked = Void(order.cancelid, uid)
+            asked = requests.Void(order.cancelid, uid)
         elif order.task == Task.CASH_ISSUE:
-            asked = CashBack(order.sum, order.cash, merchant_id=merchant, transaction_uid=uid)
+            asked = requests.CashBack(order.sum, order.cash, merchant_id=merchant, transaction_uid=uid)
         else:
-            report = ZReport(merchant) if order.task == Task.SETTLEMENT else XReport(merchant)
+            report = requests.ZReport(merchant) if order.task == Task.SETTLEMENT else requests.XReport(merchant)
             return await self.terminal.report(report, self.wait_s, self._moved)
         return await self.terminal.run(asked, patience=self.wait_s, progress=self._moved)
 
@@ -185,7 +177,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             return read
         return await self._second_step(purchase, None, began)
 
-    async def _second_step(self, purchase: Purchase, corrected: int | None, began: float) -> Reply:
+    async def _second_step(self, purchase: requests.Purchase, corrected: int | None, began: float) -> Reply:
         left = max(self.wait_s - (self._clock.seconds() - began), self.terminal.pace.reply)
         try:
             return await self.terminal.finish(purchase, corrected, left, self._moved)
@@ -285,7 +277,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         while await self.terminal.status() not in (AT_REST, ""):
             if self._clock.seconds() > until:
                 raise Silent(patience)
-        reply = await self.terminal.ask(GetLastReport().request())
+        reply = await self.terminal.ask(requests.GetLastReport().request())
         if Report(reply.code, dict(reply.params)) == before:
             return NeverStarted()
         if reply.code in _CAUSES:
@@ -322,8 +314,8 @@ class SsiDriver(TerminalDriver[SsiSettings]):
 
     # Requests and the meaning of answers
 
-    def _purchase(self, order: Order) -> Purchase:
-        return Purchase(order.sum, merchant_id=self._merchant(order), transaction_uid=order.uid)
+    def _purchase(self, order: Order) -> requests.Purchase:
+        return requests.Purchase(order.sum, merchant_id=self._merchant(order), transaction_uid=order.uid)
 
     def _merchant(self, order: Order) -> str:
         return order.merchant or self._settings.merchant

@@ -9,6 +9,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from protocols.errors import LineLost, NotReached, Silent, WireError
+from protocols.terminals.ecr17 import requests
 from protocols.terminals.ecr17.answers import (
     CardAnswer,
     CloseAnswer,
@@ -22,20 +23,6 @@ from protocols.terminals.ecr17.answers import (
 )
 from protocols.terminals.ecr17.frames import Lrc
 from protocols.terminals.ecr17.line import DEFAULTS, Ecr17Protocol, Keep, NotOperative, NotTaken, Settings
-from protocols.terminals.ecr17.requests import (
-    LAST_STAN,
-    CardCheck,
-    CardType,
-    LastResult,
-    Payment,
-    PaymentKind,
-    PrintOnRegister,
-    Report,
-    ReportKind,
-    Request,
-    Reversal,
-    StatusRequest,
-)
 from protocols.terminals.lines import expect, ignore, open_line
 
 
@@ -84,43 +71,49 @@ class Ecr17Terminal:
         text: str = "",
         *,
         card_present: bool = False,
-        card_type: CardType = CardType.AUTO,
+        card_type: requests.CardType = requests.CardType.AUTO,
         keep: Keep | None = None,
     ) -> PaymentAnswer:
         """Take ``cents`` from a card.
 
         :param card_present: use the card of `verify_card`.
         """
-        request = Payment(cents, PaymentKind.PAYMENT, text, card_present, card_type, False, **self._numbers)
+        request = requests.Payment(
+            cents, requests.PaymentKind.PAYMENT, text, card_present, card_type, False, **self._numbers
+        )
         return expect(await self.run(request, keep), PaymentAnswer)
 
-    async def reverse(self, stan: str = LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
+    async def reverse(self, stan: str = requests.LAST_STAN, keep: Keep | None = None) -> PaymentAnswer:
         """Reverse the whole operation ``stan``."""
-        return expect(await self.run(Reversal(stan, **self._numbers), keep), PaymentAnswer)
+        return expect(await self.run(requests.Reversal(stan, **self._numbers), keep), PaymentAnswer)
 
     async def verify_card(self) -> CardAnswer | PaymentAnswer:
         """Ask for a card and verify it; no money moves."""
-        answer = await self.run(CardCheck(**self._numbers))
+        answer = await self.run(requests.CardCheck(**self._numbers))
         return answer if isinstance(answer, CardAnswer) else expect(answer, PaymentAnswer)
 
     async def totals(self) -> TotalsAnswer:
         """The sum of the session so far."""
-        return expect(await self.run(Report(ReportKind.TOTALS, False, **self._numbers)), TotalsAnswer)
+        return expect(
+            await self.run(requests.Report(requests.ReportKind.TOTALS, False, **self._numbers)), TotalsAnswer
+        )
 
     async def close_session(self, keep: Keep | None = None) -> CloseAnswer:
         """Close the session with the bank."""
-        return expect(await self.run(Report(ReportKind.CLOSE, False, **self._numbers), keep), CloseAnswer)
+        return expect(
+            await self.run(requests.Report(requests.ReportKind.CLOSE, False, **self._numbers), keep), CloseAnswer
+        )
 
     async def print_on_register(self, on: bool) -> None:
         """Choose who prints receipts from now on: the till (`receipt` gets them) or the terminal."""
-        await self.run(PrintOnRegister(on, terminal=self.settings.terminal))
+        await self.run(requests.PrintOnRegister(on, terminal=self.settings.terminal))
 
     async def last(self) -> PaymentAnswer | PreauthorisationAnswer:
         """The stored answer to the last operation.
 
         Taken before a payment and stored with it, this is the snapshot that `recover` compares with.
         """
-        answer = await self.run(LastResult(False, **self._numbers))
+        answer = await self.run(requests.LastResult(False, **self._numbers))
         if isinstance(answer, PreauthorisationAnswer):
             return answer
         return expect(answer, PaymentAnswer)
@@ -156,7 +149,7 @@ class Ecr17Terminal:
     def _numbers(self) -> dict[str, str]:
         return {"terminal": self.settings.terminal, "register": self.settings.register}
 
-    async def run(self, request: Request, keep: Keep | None = None) -> Ecr17Answer:
+    async def run(self, request: requests.Request, keep: Keep | None = None) -> Ecr17Answer:
         """Send any request over a line of its own."""
         if self.lrc is None:
             await self._learn_variant()
@@ -186,7 +179,8 @@ class Ecr17Terminal:
     async def _state(self, line: Ecr17Protocol, repeats: int | None = None) -> StatusAnswer:
         wait = self.settings.ack_wait * (self.settings.repeats + 2)
         return expect(
-            await line.ask(StatusRequest(terminal=self.settings.terminal), wait, repeats=repeats), StatusAnswer
+            await line.ask(requests.StatusRequest(terminal=self.settings.terminal), wait, repeats=repeats),
+            StatusAnswer,
         )
 
     async def _learn_variant(self) -> StatusAnswer:

@@ -20,6 +20,7 @@ from twisted.logger import Logger
 
 from protocols.errors import Garbled, NotReached, Silent, WireError
 from protocols.terminals.lines import ignore, notify, open_line
+from protocols.terminals.ssi_json import requests
 from protocols.terminals.ssi_json.line import LateReply, SsiLine
 from protocols.terminals.ssi_json.messages import (
     BUSY,
@@ -31,22 +32,6 @@ from protocols.terminals.ssi_json.messages import (
     Request,
     Result,
     Stage,
-)
-from protocols.terminals.ssi_json.requests import (
-    Echo,
-    GetLastReceipt,
-    GetLastReport,
-    GetLastReportReceipt,
-    GetLastResult,
-    GetMerchantListDetailed,
-    GetResultByUid,
-    GetStatus,
-    Interrupt,
-    Operation,
-    PingDevice,
-    Purchase,
-    XReport,
-    ZReport,
 )
 
 CLOCK_ERROR = timedelta(minutes=2)
@@ -85,7 +70,7 @@ class Finding(Enum):
     UNKNOWN = "unknown"
 
 
-def judge(asked: Operation, begun: datetime, ended: datetime, before: Reply, last: Reply) -> Finding:
+def judge(asked: requests.Operation, begun: datetime, ended: datetime, before: Reply, last: Reply) -> Finding:
     """What the ``last`` result of an idle terminal proves about ``asked`` (docs/reference/terminals.md#rule-6).
 
     :param begun: when it was sent, and :param ended: when the wait for it ended: local times without a zone.
@@ -136,7 +121,7 @@ class SsiTerminal:
         self._free_at = 0.0
 
     async def begin(
-        self, purchase: Purchase, patience: float | None = None, progress: StatusListener | None = None
+        self, purchase: requests.Purchase, patience: float | None = None, progress: StatusListener | None = None
     ) -> Reply:
         """The first step: have the card read.
 
@@ -146,7 +131,7 @@ class SsiTerminal:
 
     async def finish(
         self,
-        purchase: Purchase,
+        purchase: requests.Purchase,
         discounted: int | None = None,
         patience: float | None = None,
         progress: StatusListener | None = None,
@@ -161,7 +146,7 @@ class SsiTerminal:
 
     async def run(
         self,
-        asked: Operation,
+        asked: requests.Operation,
         step: str = "",
         patience: float | None = None,
         progress: StatusListener | None = None,
@@ -193,7 +178,10 @@ class SsiTerminal:
             raise NotReached(f"the last result is not available ({error})") from error
 
     async def report(
-        self, asked: XReport | ZReport, patience: float | None = None, progress: StatusListener | None = None
+        self,
+        asked: requests.XReport | requests.ZReport,
+        patience: float | None = None,
+        progress: StatusListener | None = None,
     ) -> Reply:
         """Print the totals, or close the batch; never while an operation is in doubt
         (docs/reference/terminals.md#rule-14).
@@ -204,33 +192,33 @@ class SsiTerminal:
         if taken.code:
             return taken
         await self._idle(deadline, wait, progress)
-        return await self.ask(GetLastReport().request())
+        return await self.ask(requests.GetLastReport().request())
 
     # While an operation runs.
 
     async def interrupt(self) -> Reply:
         """Ask the operation to stop; E08 when it is too late. Its own result shows how it ended."""
-        return await self.ask(Interrupt().request())
+        return await self.ask(requests.Interrupt().request())
 
     async def status(self) -> str:
         """The terminal's status: ``S00`` idle, ``S02`` and ``S03`` waiting for the card, ``S04`` authorising."""
-        return (await self.ask(GetStatus().request())).status
+        return (await self.ask(requests.GetStatus().request())).status
 
     # Questions.
 
     async def ping(self) -> Reply:
         """Check that the terminal answers."""
-        return await self.ask(PingDevice().request(), self.pace.ping)
+        return await self.ask(requests.PingDevice().request(), self.pace.ping)
 
     async def merchants(self) -> Reply:
         """The merchants, in ``merchants``."""
-        return await self.ask(GetMerchantListDetailed().request())
+        return await self.ask(requests.GetMerchantListDetailed().request())
 
     async def echo(self, merchant: str, patience: float | None = None) -> Reply:
         """Try the connection to the bank; the reply is the result, if the terminal has one."""
         wait = patience or self.pace.operation
         deadline = self._clock.seconds() + wait
-        taken = await self.ask(Echo(merchant).request())
+        taken = await self.ask(requests.Echo(merchant).request())
         if taken.code:
             return taken
         await self._idle(deadline, wait, None)
@@ -239,17 +227,17 @@ class SsiTerminal:
 
     async def slip(self) -> Reply:
         """The slip of the last operation, in the result's ``receipt``."""
-        return await self.ask(GetLastReceipt().request())
+        return await self.ask(requests.GetLastReceipt().request())
 
     async def report_slip(self) -> Reply:
         """The slip of the last report, in the result's ``receipt``."""
-        return await self.ask(GetLastReportReceipt().request())
+        return await self.ask(requests.GetLastReportReceipt().request())
 
     # After a lost answer.
 
     async def last(self) -> Reply:
         """The last operation of any client; without a uid it must also be queried before each request."""
-        return await self.ask(GetLastResult().request())
+        return await self.ask(requests.GetLastResult().request())
 
     async def find(self, uid: str, patience: float = 60.0) -> Reply:
         """Wait for the result of the operation with our ``uid``.
@@ -297,7 +285,7 @@ class SsiTerminal:
 
     async def _ended(
         self,
-        asked: Operation,
+        asked: requests.Operation,
         before: Reply | None,
         deadline: float,
         wait: float,
@@ -345,7 +333,7 @@ class SsiTerminal:
 
     async def _result(self, uid: str, status: str) -> Reply:
         """The result of the operation with this ``uid``, or the last one; with the ``status`` before the query."""
-        reply = await self.ask(GetResultByUid(uid).request()) if uid else await self.last()
+        reply = await self.ask(requests.GetResultByUid(uid).request()) if uid else await self.last()
         if uid and reply.stage is Stage.MISSING and status == WAITS_FOR_SECOND_STEP:
             # The terminal may not know the id of half an operation yet; the last one is the one that waits.
             last = await self.last()
