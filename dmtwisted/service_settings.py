@@ -21,7 +21,7 @@ LineText = Annotated[str, Meta(max_length=1000)]
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the service, with the names of the interface."""
 
-    supmail: Annotated[LineText, Meta(description="Mail address of whoever helps")] = ""
+    supmail: Annotated[LineText, Meta(description="Mail address of the support")] = ""
     logdays: Annotated[Days, Meta(description="Days that logs are kept")] = 7
     packdays: Annotated[Days, Meta(description="Days that receipts are kept (specification 1.11)")] = 40
     paydays: Annotated[Days, Meta(description="Days that terminal operations are kept (specification 1.11)")] = 90

@@ -80,7 +80,7 @@ def closing_lines(records: Path, status: int) -> int:
 
 
 def main() -> int:
-    """Run the tests; the exit status tells whether all is well."""
+    """Run the tests; the exit status is 0 when all passed."""
     with TemporaryDirectory(prefix="suite-") as folder:
         status = run_trial(sys.argv[1:] or ["tests"], Path(folder))
         return closing_lines(Path(folder), status)

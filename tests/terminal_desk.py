@@ -107,7 +107,7 @@ class DeskCase(SynchronousTestCase):
         self.wait(Deferred.fromCoroutine(self.quietly(self.service)))
 
     async def quietly(self, service: TerminalService) -> None:
-        """Ask after what is open, as the dispatcher does at start."""
+        """Settle what is open, as the dispatcher does at start."""
         from dmtwisted.results import Refused
 
         try:
@@ -172,7 +172,7 @@ class DeskCase(SynchronousTestCase):
         return list(reversed(found.operations))
 
     def states(self) -> list[str]:
-        """How each operation of the journal stands."""
+        """The state of each operation of the journal."""
         return [str(row.state) for row in self.rows()]
 
     def taken(self) -> list[int]:

@@ -459,7 +459,7 @@ class RestoreTests(BackupCase):
         self.assertEqual((found["backup"], found["registers"]), (manifest.made, [1, 2, 3, 4]))
 
     def test_file_of_old_days(self) -> None:
-        """A file that lies in the backup under the database's name does not come over the restored database."""
+        """A file of the backup with the database's name does not overwrite the restored database."""
         self.fill()
         now, then = self.folder / "now.db", self.state / "shop.db"
         self.path.rename(now)

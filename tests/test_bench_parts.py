@@ -82,7 +82,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertNotIn("--config", service(state, 1).command)
 
     def test_unknown(self) -> None:
-        """Whoever names no part hears all of them."""
+        """Without a part, the command lists all parts."""
         with self.assertRaises(usage.UsageError) as raised:
             BenchOptions().parseOptions([])
         for part in PARTS:
@@ -217,7 +217,7 @@ def _server(stall: float = 0.0, answers: int = 10**9, context: Any = None) -> It
     try:
         yield listening.getsockname()[1]
     finally:
-        # Closing alone does not wake up whoever waits in accept.
+        # Closing alone does not end a waiting accept.
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
         accepting.join()

@@ -68,7 +68,7 @@ LOST_BEFORE = (
     Fault("silent", NO_ANSWER, 2, seconds=PATIENCE),
     Fault("refuse", NO_ANSWER, 2, code="9", delay_ms=8125, seconds=PATIENCE),
 )
-"""Nobody knows, and it did not happen."""
+"""The outcome is unknown, and the document did not arrive."""
 
 LOST_AFTER = (
     Fault("lost_after", NO_ANSWER, 2),
@@ -76,11 +76,11 @@ LOST_AFTER = (
     Fault("garbage", NO_ANSWER, 2),
     Fault("accept", NO_ANSWER, 2, delay_ms=8125, seconds=PATIENCE),
 )
-"""Nobody knows, and it did happen."""
+"""The outcome is unknown, and the document did arrive."""
 
 
 def standing(shop: Shop) -> dict[str, Any]:
-    """How a register stands, without the times of day: numbers, cash, totals and what the tax service has."""
+    """The state of a register, without the times of day: numbers, cash, totals and what the tax service has."""
     status, x = shop.fiscal(18), shop.fiscal(10)
     keep = ("safe", "shift_status", "docno", "doccode", "shift_link")
     told = {name: status["info"][name] for name in keep}
@@ -123,7 +123,7 @@ class _Collisions(_Case):
         return answer
 
     def calm(self, *tags: str) -> dict[str, Any]:
-        """How the twin stands in which the document was handed in under each of ``tags`` and nothing went wrong."""
+        """The state of the twin in which the document was handed in under each of ``tags`` and nothing went wrong."""
         twin = self.prepared()
         for tag in tags:
             self.ask(twin, tag)
@@ -186,7 +186,7 @@ class _Collisions(_Case):
                 self.assertEqual(result(self.ask(shop, tag)), (0, 0, 1), fault)
                 self.assertEqual(standing(shop), after, fault)
 
-    # Nobody knows, and it did not happen
+    # The outcome is unknown, and the document did not arrive
 
     @promises("3.2.2.1", "3.2.2.2", "3.2.2.3")
     def test_lost_before(self) -> None:
@@ -218,7 +218,7 @@ class _Collisions(_Case):
         self.assertEqual(result(self.ask(shop)), (0, 0, 1))
         self.assertEqual(standing(shop), after)
 
-    # Nobody knows, and it did happen
+    # The outcome is unknown, and the document did arrive
 
     @promises("3.2.2.1", "3.2.2.2", "3.2.2.3")
     def test_lost_after(self) -> None:

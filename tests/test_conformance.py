@@ -229,7 +229,7 @@ class FaultyTests(SuiteCase):
         self.assertIn("receipts after the repeat: 1 was promised, 2 came", wrong.wrong)
 
     def test_register_loses_a_kopeck(self) -> None:
-        """A register that reckons sums as binary fractions do is not whole."""
+        """A register that calculates sums as binary fractions does not pass."""
         self.patch(Members, "amount", lambda members, name: int(float(members.value(name) or 0) * 100))
         found = report(STANDS[REGISTER, "training"][0], ("kopecks-are-exact",))
         self.assertEqual(len(found.failed), 1)

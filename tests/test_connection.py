@@ -1,4 +1,4 @@
-"""What a connection costs the system: it asks once, and tells in one piece."""
+"""What a connection costs the system: it reads once, and writes in one piece."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ class OrdersTests(SynchronousTestCase):
         self.assertEqual(self.ends, [])
 
     def test_strikes_once(self) -> None:
-        """It dies at the point that is named, once: the order is taken away first, for whoever gave it to see."""
+        """It dies at the point that is named, once: the order is removed first, so that the parent can see it."""
         self.order("document.submitted 1 a")
         self.orders.reached("document.intent-stored")
         self.assertEqual(self.ends, [])

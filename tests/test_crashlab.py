@@ -241,7 +241,7 @@ class CrewTests(SynchronousTestCase):
     """Parts side by side, and the score."""
 
     def crew(self, *plays: Any) -> Crew:
-        """Whoever plays these parts, of two kills each."""
+        """A crew for these parts, with two kills each."""
         self.lines: list[str] = []
         return Crew([Part(2, play) for play in plays], folder_of(self), self.lines.append)
 

@@ -146,7 +146,7 @@ class TwistdTests(DaemonCase):
         self.assertFalse(self.pid_file.exists())
 
     def user(self) -> tuple[int, int]:
-        """Whom to become: nobody, where we may and where nobody can run our Python; else ourselves."""
+        """The user to become: `nobody` if that is allowed and `nobody` can run this Python, else the current one."""
         if os.geteuid() == 0:
             import pwd
 
@@ -191,7 +191,7 @@ class ActingTests(ProcessCase):
     """Being another user for a while."""
 
     def test_oneself(self) -> None:
-        """Nobody else is asked for, or oneself: nothing changes, and afterwards all is as it was."""
+        """Without another user, or with the current one, nothing changes."""
         before = os.geteuid(), os.getegid(), os.getgroups()
         for user in ((None, None), (os.geteuid(), None), (os.geteuid(), os.getegid()), (None, os.getegid())):
             with acting_as(*user):
@@ -221,7 +221,7 @@ class ManagerTests(ProcessCase):
         """Ready means that tasks are accepted; it reports that it lives, reloads at a hangup, and stops."""
         service = self.spawn(*RUN, "--training", "--state", "state", "--port", "0")
         ready = self.hear()
-        # Nothing is waited for: whoever was told may sell.
+        # Nothing is waited for: the service manager knows, and tills may sell.
         service.port = service._port() or 0
         self.assertEqual(ready, f"READY=1\nSTATUS=serving on http://0.0.0.0:{service.port}/")
         self.assertEqual(service.request("GET", "/health/ready")[0], 200)

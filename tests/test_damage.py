@@ -115,7 +115,7 @@ class RefusedTests(WebCase):
         self.assertEqual((answer.status, json.loads(answer.body)["res"]), (503, 1082))
 
     def test_nothing_by_itself(self) -> None:
-        """It closes no shift and asks after nothing by itself; it ends in order."""
+        """It closes no shift and queries nothing by itself; it stops in order."""
         self.damage()
         self.assertEqual(self.shop.clock.getDelayedCalls(), [])
         self.successResultOf(Deferred.fromCoroutine(self.shop.core.close()))

@@ -362,7 +362,7 @@ class serving:
             do_HEAD = do_POST = do_GET
 
             def log_message(self, *_: object) -> None:
-                """Nobody reads it."""
+                """No one may read it."""
 
         self._server = HTTPServer(("127.0.0.1", 0), Handler)
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -410,7 +410,7 @@ class PortFaultTests(FaultCase):
         return status
 
     def test_nobody(self) -> None:
-        """Nobody: the service is to be started."""
+        """No process: the service has to be started."""
         with serving("ok") as number:
             pass
         found, runs = self.found(number)
@@ -627,7 +627,7 @@ class CommandTests(FaultCase):
 
     @POSIX
     def test_another_user(self) -> None:
-        """Whoever does not own the state folder leaves no files there that the service could not open."""
+        """A user who does not own the state folder leaves no files there that the service could not open."""
         self.patch(os, "geteuid", lambda: self.state.stat().st_uid + 1)
         self.names(command._devices(self.config), "належить іншому", "belongs to another user", Level.WARN)
 

@@ -88,7 +88,7 @@ class FaultyTests(PageCase):
         self.finds(again, "lost-approval-is-honest", "garbage-is-no-answer")
 
     def test_tells_a_break_as_refused(self) -> None:
-        """A driver that tells a lost answer as a refusal."""
+        """A driver that reports a lost answer as a refusal."""
         tiny = importlib.import_module("tiny.terminal").TinyTerminal
         perform = tiny.perform
 
@@ -101,7 +101,7 @@ class FaultyTests(PageCase):
         self.finds(refuses, "lost-approval-is-honest", "garbage-is-no-answer", "cut-anywhere")
 
     def test_believes_itself(self) -> None:
-        """A driver that tells an approval over what was asked for, whatever the terminal says."""
+        """A driver that reports an approval of the requested sum, whatever the terminal answers."""
 
         async def believes(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
             return Approved(sum=order.wanted, auth_code="1")
@@ -180,14 +180,14 @@ class FaultyTests(PageCase):
         self.assertEqual({one.check.name for one in found.failed}, {"card-numbers-stay-in"})
 
     def test_claims_too_much(self) -> None:
-        """A driver that claims a task that it does not have, and settings that nobody describes."""
+        """A driver that claims a task that it does not have, and settings without a description."""
         claims = replace(self.driver, capabilities=("payment", "refund", "stored"))
         stand: Stand = replace(self.stand, driver=claims)
         found = report(stand, ("capabilities-tell-the-truth", "refund-gives-back-once"))
         self.assertEqual(len(found.failed), 2)
 
     def test_refusals_are_definite(self) -> None:
-        """A driver that tells a refusal of the bank as something that may be repeated."""
+        """A driver that reports a refusal of the bank as repeatable."""
 
         def repeats(self: Any, order: Any, reply: Any) -> Any:
             return Declined.of(Res.TERMINAL_CONNECT)

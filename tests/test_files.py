@@ -1,4 +1,4 @@
-"""Files on every system: the byte that Windows locks, and names that are taken over while somebody looks."""
+"""Files on every system: the byte that Windows locks, and names that are replaced while a program reads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReplaceTests(SynchronousTestCase):
         os.replace(fresh, name)
 
     def test_looked_at(self) -> None:
-        """On Windows a file that somebody looks at for a moment is replaced a moment later."""
+        """On Windows a file that a program has open for a moment is replaced a moment later."""
         self.refusals = 2
         replace(self.fresh, self.name, "win32", self.rename, self.slept.append)
         self.assertEqual(self.name.read_text(), "new")

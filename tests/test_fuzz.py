@@ -217,7 +217,7 @@ class KeepingTests(SynchronousTestCase):
         self.assertNotIn(b"[ ]", kept)
 
     def test_written(self) -> None:
-        """The corpus is written anew from what was kept and what has grown; names read_output the content."""
+        """The corpus is written again from what was kept and what has grown; names come from the content."""
         grown, corpus = Path(self.mktemp()), Path(self.mktemp())
         (grown / "tasks").mkdir(parents=True)
         for number, data in enumerate((b"{}", b"[]", b"[ ]")):

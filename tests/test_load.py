@@ -126,7 +126,7 @@ class AppointedTests(SynchronousTestCase):
         self.assertGreaterEqual(load.seconds, 0.045)
 
     def test_waiting_counts(self) -> None:
-        """Whoever has to wait because the one before is slow waits from the appointed moment on."""
+        """A sale that waits for a slow one before it counts from the moment when it was due."""
         load, spent = self.sell(5, 0.2, 200, 0.025)
         self.assertEqual(load.count, 5)
         self.assertGreater(min(spent), 0.15e9)

@@ -402,7 +402,7 @@ class WritingTests(SynchronousTestCase):
         self.assertEqual(self.words, ["0", "1", "2", "3", "4"])
 
     def test_flush(self) -> None:
-        """Whoever ends the service can have everything written."""
+        """At its end the service can write out everything."""
         self.log.info("0")
         self.observer.flush()
         self.assertEqual(self.words, ["0"])

@@ -263,7 +263,7 @@ class WaitsTests(LostCase):
         self.told(self.do(11, "z"), 1075, 2)
 
     def test_without_tag(self) -> None:
-        """A sale without a tag waits: its repeat could not be told from another sale."""
+        """A sale without a tag waits: its repeat looks like another sale."""
         self.lose(True, "")
         self.waits("")
 

@@ -165,7 +165,7 @@ class MetricsTests(WebCase):
         self.assertEqual(told['dmtwisted_register_collision{device="test"}'], 1)
 
     def test_asked_often(self) -> None:
-        """Whoever asks again at once gets the same figures: the store is left alone."""
+        """A second request within a moment gets the same figures: the store is not read."""
         before = self.request("GET", "/metrics").body
         self.open_shift()
         self.assertEqual(self.request("GET", "/metrics").body, before)

@@ -327,7 +327,7 @@ class FileTests(MoveCase):
         self.assertEqual(sums(target), sums(self.url))
 
     def test_changed_meanwhile(self) -> None:
-        """A source that was changed while the move was interrupted is noticed; `anew` copies it as it is."""
+        """A source that was changed while the move was interrupted is noticed; `--anew` copies it as it is."""
         self.fill(20)
         target = self.other()
         compare = moving.compare

@@ -40,7 +40,7 @@ OWN_GROUPS = (
     Group(23, "С", vat=Fraction(20), on_top=True),
     Group(24, "Т", vat=Fraction(7), levy=Fraction("7.5"), on_top=True),
 )
-"""The groups of the field, and one for each other way of reckoning."""
+"""The groups of the field, and one for each other way of calculating."""
 
 TILLS = (
     *(Till(step=step) for step in (0, 10, 50)),

@@ -183,7 +183,7 @@ class DayTests(PrroCase):
         record.registration = replace(record.registration, point_name="Нова назва")
         self.assertTold(self.sell(50, device="bare"), 0)
         self.shop.crash()
-        # The time is told, the outlets are not.
+        # The time is reported, the outlets are not.
         self.shop.rules({"on": "probe", "then": "accept"}, {"on": "probe", "then": "refuse", "code": "503"})
         self.assertTold(self.sell(60, device="bare"), 0)
         self.shop.crash()
@@ -716,7 +716,7 @@ class KeyTests(SynchronousTestCase):
         self.assertEqual(self.shop.taken()[-1].head.cashier, "Інший касир")
 
     def test_emergency(self) -> None:
-        """Whoever lost the key of an open shift may load another one and only close that shift with it."""
+        """With the key of an open shift lost, another one can be loaded, and only close that shift."""
         self.shop.load_key("one", keys().cashier)
         self.opening()
         (self.shop.state / "secret.key").unlink()

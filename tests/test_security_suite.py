@@ -1,4 +1,4 @@
-"""Every rule of who gets in, on HTTP, and what a hostile page or a stranger on the network may try.
+"""Every rule of who gets in, on HTTP, and what a hostile page or another computer may try.
 
 docs/security.md lists what is tried.
 """

@@ -330,7 +330,7 @@ class StopTests(ProcessCase):
         self.assertEqual((late["res"], late["res_action"]), (1105, 1))
         answer = json.loads(selling.getresponse().read())
         self.assertEqual((answer["res"], answer["tag"], answer["info"]["docno"]), (0, "slow", "2"))
-        # `idle` is still connected: nobody waits for it to hang up.
+        # `idle` is still connected: the service does not wait for it.
         began = time.monotonic()
         self.assertEqual((service.wait(), service.complaints), (0, ""))
         self.assertLess(time.monotonic() - began, 3)

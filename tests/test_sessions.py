@@ -158,7 +158,7 @@ class LoginTests(AccessCase):
         self.assertEqual(self.log_in().status, 200)
 
     def test_guessing_from_elsewhere(self) -> None:
-        """Whoever guesses from another machine does not keep the others out."""
+        """Guesses from another machine do not lock other clients out."""
         body = b'{"login":"admin","pass":"x"}'
         for _ in range(EACH.tries + 1):
             answer = self.ask(self.connect_from("192.168.1.66"), "POST", "/login", body, [JSON_TYPE])
@@ -184,11 +184,11 @@ class LoginTests(AccessCase):
         self.assertTrue(self.is_blocked(self.request("GET", DRIVERS, headers=[cookie])))
 
     def test_log_out_twice(self) -> None:
-        """Whoever is not logged in may log out all the same."""
+        """A log-out without a session succeeds."""
         self.assertEqual(self.request("POST", "/logout").status, 200)
 
     def test_methods(self) -> None:
-        """Nobody is logged out by a link, and nothing else is at these paths."""
+        """A link logs no one out, and nothing else is at these paths."""
         self.assertEqual(self.request("GET", "/logout").status, 405)
         self.assertEqual(self.request("PUT", "/login", {}).status, 405)
         self.assertEqual(self.request("GET", "/login/x").status, 302)

@@ -100,7 +100,7 @@ class AgentTests(SynchronousTestCase):
         self.assertEqual((status, verdict.content, verdict.faults), (200, b"a receipt", ()))
 
     def test_token(self) -> None:
-        """Whoever does not know the token gets nothing."""
+        """Without the token a client gets nothing."""
         for token in ("", "other", TOKEN + "x"):
             for method, path in (("GET", "/key"), ("POST", "/sign")):
                 self.assertEqual(self.ask(method, path, b"{}", token)[0], 401)

@@ -742,7 +742,7 @@ class StartTests(SynchronousTestCase):
             )
 
     def test_files_beside_no_ledger(self) -> None:
-        """Somebody else's file gets no journal of ours beside it."""
+        """A file of another program gets no journal of ours beside it."""
         path = self.path("settings.json")
         path.write_text("{}\n")
         self.refusal("terminal --protocol zvt", "--ledger", str(path))

@@ -121,7 +121,7 @@ class WatchTests(WebCase):
         self.assertEqual(self.watch.found, [])
 
     def test_store_and_answers(self) -> None:
-        """What a caller calls its sale is kept in the store, though in memory, and told in the answer."""
+        """What a caller calls its sale is kept in the store, though in memory, and is in the answer."""
         self.open_shift()
         self.sell(self.planted.decode())
         self.assertEqual(self.places(), {"store", "answer", "HTTP answer"})

@@ -151,7 +151,7 @@ class SupervisorTests(SynchronousTestCase):
         self.assertEqual((life.asked, life.ended, life.forgotten), (1, 0, 1))
 
     def test_heard_of_in_time(self) -> None:
-        """Whoever waits for a start or a stop hears of it before the time that was promised is over."""
+        """A start or a stop is reported before the promised time is over."""
         self.plan(lambda: Life(self.desk, serves=60, stops_in=60))
         self.run_until(100)
         pending = [at for at, state in self.desk.reports if state is not State.RUNNING]
@@ -294,7 +294,7 @@ class RealServiceTests(SynchronousTestCase):
         return self.children[-1]
 
     def report(self, state: State, patience: float) -> None:
-        """Nobody asks."""
+        """There is no request."""
 
     def tell(self, what: What, words: str) -> None:
         """Keep it."""

@@ -1207,7 +1207,7 @@ class LanguageTests(WebCase):
             self.assertEqual(self.text_for(*accepted), Res.UNKNOWN_DEVICE.text.for_language("uk"), accepted)
 
     def test_english(self) -> None:
-        """Whoever prefers English gets English."""
+        """A client that prefers English gets English."""
         for accepted in ("en", "en-US,en;q=0.9,uk;q=0.8", "de, en;q=0.5", "EN-GB", " en ; q=1"):
             self.assertEqual(self.text_for(accepted), Res.UNKNOWN_DEVICE.text.for_language("en"), accepted)
 

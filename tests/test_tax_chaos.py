@@ -55,7 +55,7 @@ class TaxChaosTests(SynchronousTestCase):
         async def accepted(_: object, number: int, sent: bytes) -> Accepted:
             return Accepted("3000000077")
 
-        # Whoever was lied to would go on asking.
+        # A client with a wrong answer would go on asking.
         self.patch(tax_chaos, "PEACE", 2)
         self.patch(tax_chaos, "REPEATS", 4)
         for lie in (absent, accepted):

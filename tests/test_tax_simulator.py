@@ -103,13 +103,13 @@ class KeysTests(SynchronousTestCase):
         self.assertEqual(signer.facts.tax_number, TIN)
         self.assertEqual(read_certificate((self.folder / "cashier.cer").read_bytes()), signer.certificate)
 
-    def test_strangers(self) -> None:
-        """A stranger's signature, a changed text, two signatures, and one without a wanted stamp are refused."""
+    def test_unknown_signers(self) -> None:
+        """An unknown signer, a changed text, two signatures, and one without a wanted stamp are refused."""
         keys, _ = open_keys(self.folder, NOW)
-        stranger = Authority(NOW).cashier("Чужий", TIN)
+        unknown = Authority(NOW).cashier("Чужий", TIN)
         good = identity_of(self.folder).sign(b"a receipt")
         for message in (
-            sign(b"x", stranger.key, stranger.certificate),
+            sign(b"x", unknown.key, unknown.certificate),
             good.replace(b"a receipt", b"a deceipt"),
             b"a receipt",
         ):

@@ -30,7 +30,7 @@ class WalkTests(ProcessCase):
     """An administrator who follows the page."""
 
     def test_first_day(self) -> None:
-        """Every command does what the page says, and answers what stands below it."""
+        """Every command does what the page says, and prints what the page shows below it."""
         if shutil.which("curl") is None or shutil.which("sh") is None:
             raise SkipTest("there is no curl or no shell here")
         started, *walked = self.blocks()

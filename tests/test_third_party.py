@@ -130,7 +130,7 @@ class ServiceTests(WebCase):
         self.door = Door(self.shop.core)
 
     def test_listed(self) -> None:
-        """It stands in the list of drivers with its package, no level, and the command that finds one."""
+        """It is in the list of drivers with its package, no level, and the command that finds one."""
         drivers = self.request("GET", "/dm/api/v3/drivers").json["drivers"]
         [shown] = [driver for driver in drivers if driver["driver"] == "shown"]
         self.assertEqual(

@@ -233,7 +233,7 @@ class InstallTests(WindowsCase):
         self.assertEqual(self.windows.services, {})
 
     def test_no_administrator(self) -> None:
-        """A user without administrator rights is told how to get them."""
+        """A user without administrator rights gets a message how to get them."""
         self.windows.administrator = False
         for act in (self.install, self.control.start, self.control.stop, self.control.remove):
             self.assertIn("administrator", str(self.assertRaises(self.control.ControlFailed, act)))

@@ -69,7 +69,7 @@ def _run(*command: str) -> bool:
 
 
 def main() -> int:
-    """Run every check; the exit status tells whether all passed."""
+    """Run every check; the exit status is 0 when all passed."""
     files = changed()
     if not files:
         print(f"no Python file differs from {BASE}")

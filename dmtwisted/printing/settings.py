@@ -55,7 +55,7 @@ class PrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     ] = None
     columns: Annotated[Annotated[int, Meta(ge=24, le=96)] | None, Meta(description="Letters in a line")] = None
     dots: Annotated[Annotated[int, Meta(ge=256, le=1024)] | None, Meta(description="Dots across the paper")] = None
-    drawer_inverted: Annotated[bool, Meta(description="Whether the drawer's contact tells the opposite")] = False
+    drawer_inverted: Annotated[bool, Meta(description="Whether the drawer's contact reports the opposite")] = False
     job_ttl_s: Annotated[
         float, Meta(ge=5, le=3600, description="Seconds that a job may wait for paper before it is given up")
     ] = 60.0

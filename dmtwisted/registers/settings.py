@@ -106,7 +106,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         for code in self.batch.pay_types if self.batch is not None else ():
             if code not in names:
                 raise ValueError(f"batch.pay_types: the register has no payment type {code}")
-            # Rounding has no code of its own: where a shop lists it among its payments, the name tells.
+            # Rounding has no code of its own: where a shop lists it among its payments, its name says so.
             if any(word in names[code] for word in ROUNDING):
                 raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
 

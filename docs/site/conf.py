@@ -27,7 +27,7 @@ language = "en"
 html_search_language = "uk"
 html_show_copyright = False
 myst_heading_anchors = 4
-# A block whose colours cannot be told is shown without them: what it says is checked by the tests.
+# A block whose language has no colours is shown without them: what it says is checked by the tests.
 suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
 html_title = "dmtwisted"

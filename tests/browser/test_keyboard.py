@@ -157,7 +157,7 @@ class DeedTests(KeyboardCase):
             self.walk_to(approved)
             self.press("Enter")
             self.use("#sure-settle[open] button[value='yes']")
-            # While the terminal is being asked once more it is busy, and whoever settles tries again.
+            # While the terminal is being asked once more it is busy, and the settling is tried again.
             self.see("#outcome:not([hidden]) h2")
             if "1105" not in self.text("#outcome"):
                 break

@@ -182,7 +182,7 @@ class BadDisk(Desk):
             time.sleep(0.02)
 
     def look_at_what_was_heard(self) -> None:
-        """Nobody may have heard anything but success, busy and "not stored"."""
+        """No client may have had an answer other than success, busy and "not stored"."""
         wrong = sorted(set(self.heard) - MAY_BE_HEARD)
         if wrong:
             self.found.other.append(f"tills heard {wrong}")

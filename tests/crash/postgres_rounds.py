@@ -161,7 +161,7 @@ class Once(Event):
 
 
 class Outages(Desk):
-    """A service on a PostgreSQL server, its tills, and whoever takes the server away.
+    """A service on a PostgreSQL server, its tills, and the process that stops the server.
 
     :param tables: the disk of the tables, if it has one of its own; ``log`` is that of the write-ahead log.
     """
@@ -285,7 +285,7 @@ class Outages(Desk):
         """Kill the service; a second one, which has been standing by, has its tills and registers from now on."""
         state = self._folder / f"state-{time.monotonic_ns()}"
         state.mkdir()
-        # The simulated tax service is one, whoever sends documents to it.
+        # Both services send their documents to one simulated tax service.
         (state / "training").symlink_to(self._state / "training")
         other = service_on(self._server, state)
         other.start()

@@ -132,7 +132,7 @@ class Operation:
 
 
 class Desk:
-    """The steps of a task; whoever serves it holds the register's lock and sees to the commits."""
+    """The steps of a task; the caller holds the register's lock and commits."""
 
     def __init__(self, books: Books, clock: Callable[[], float] = time) -> None:
         self._clock = clock

@@ -261,7 +261,7 @@ def document_of(task: Task, register: Register, at: float) -> dict[str, Any]:
     }
 
 
-# What the caller is told
+# Answers
 
 
 def answer_of(task: Task, document: dict[str, Any], fiscal_number: str, after: Register) -> dict[str, Any]:

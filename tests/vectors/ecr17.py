@@ -98,7 +98,7 @@ def _framed(id: str, message: Request | Message | bytes, lrc: Lrc, hex: str, sou
 
 
 XML = '<ecrreq> <p k="ECRVASID">BPAY_QR</p><p k="SUBSMPARAMS"><p k="AMOUNT">10</p><p k="PRINTER">ECR</p></p></ecrreq>'
-"""The sample of the public page on services, as it stands there."""
+"""The sample of the public page on services, word for word."""
 
 SERVICE = (Service(XML, terminal=T), f"{T}0K0000000100000110{XML}".encode())
 """Laid out by hand from the table on Nexi's public page "VAS request - K command"."""

@@ -1,4 +1,4 @@
-"""A chain of seals over the journal; what is in the journal already is sealed as it stands."""
+"""A chain of seals over the journal; what is in the journal already is sealed as it is."""
 
 from __future__ import annotations
 

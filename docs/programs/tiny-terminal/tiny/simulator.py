@@ -21,7 +21,7 @@ class TinySimulator(Factory):
         self.terminal, self.clock = terminal, clock
 
     def buildProtocol(self, addr: object) -> TinyFar | None:
-        """One line; none when the scenario says that nobody is there."""
+        """One line; none when the scenario has no answer."""
         return TinyFar(self.terminal) if self.terminal.takes_call() else None
 
 
