@@ -418,9 +418,6 @@ def picture_of(answer: Mapping[str, Any]) -> bytes:
 
 PICTURED = {
     "sale 29: certificate, card and cash together": "sale",
-    "goods come back for money on the card": "return",
-    "a notice, not fiscal": "notice",
-    "X-report": "x-report",
     "Z-report, the shift is closed": "z-report",
 }
 """Documents whose pictures ``--pictures`` saves, and the names of the files."""

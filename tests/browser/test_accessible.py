@@ -104,10 +104,6 @@ class EveryPageTests(ShopCase):
         self.go("/dm/main/?lang=en")
         self.see(".exposed")
         self.picture("overview-dark")
-        self.page.emulate_media(color_scheme="light")
-        self.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        self.go("/dm/main/")
-        self.picture("phone")
 
 
 PHONE = (360, 740)

@@ -213,7 +213,6 @@ class BoardTests(BrowserCase):
         for task, words in ((10, "X-звіт: Готово"), (21, "Останні номери: Готово"), (22, "Готово")):
             self.click(f"button[data-task='{task}']")
             self.see(f"#outcome h2:has-text('{words}')")
-        self.picture("board")
         self.click("button[data-task='11']")
         self.click("#sure-z button[value='no']")
         self.assertEqual(self.ledger("z"), [])
@@ -318,7 +317,6 @@ class LivePageTests(BrowserCase):
         self.click("button[data-doc='{\"test\":1}']")
         self.assertIn("Готово", self.outcome())
         until(lambda: self.page.evaluate(height) > before + 100 or None, "the paper does not grow")
-        self.picture("printer")
 
     def test_terminal(self) -> None:
         """A terminal shows its totals and its last operation."""
@@ -341,7 +339,6 @@ class TryingTests(BrowserCase):
         self.see("#meaning h2:has-text('Готово')")
         self.see("#answer:has-text('\"price\": 125.5,')")
         self.assertIn('"cnt": 1.0,', self.text("#answer"))
-        self.picture("console")
         self.click("#console button.main")
         self.see("#meaning h2:has-text('Це вже виконано раніше')")
         self.click("#fresh")
