@@ -15,7 +15,7 @@ import msgspec
 
 from dmtwisted.clock import span
 from dmtwisted.money import NotANumber, number, scaled
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Words, each
 
 MAX_BODY = 4 * 1024 * 1024
 """The longest request body, in bytes."""
@@ -31,9 +31,9 @@ _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 T = TypeVar("T")
 
 
-def malformed(path: str, reason: str) -> Refused:
+def malformed(path: str, reason: Words) -> Refused:
     """The refusal of a member: 2000 with the path and what is wrong there."""
-    return Refused(Res.MALFORMED, f"{path}: {reason}" if path else reason)
+    return Refused(Res.MALFORMED, each(reason, lambda one: f"{path}: {one}") if path else reason)
 
 
 def read_moment(member: str, text: str, end: int) -> int | None:
