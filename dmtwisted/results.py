@@ -69,6 +69,21 @@ def joined(*parts: Words, separator: str = ": ") -> Text:
     return Text(*(separator.join(filter(None, (in_language(part, one) for part in parts))) for one in LANGUAGES))
 
 
+def one_of(*choices: object) -> Text:
+    """That one of ``choices`` is expected."""
+
+    def listed(language: str, last: str) -> str:
+        *most, final = (in_language(one, language) if isinstance(one, Text) else str(one) for one in choices)
+        return last.join([", ".join(most), final] if most else [final])
+
+    return Text(f"потрібно {listed('uk', ' або ')}", f"{listed('en', ' or ')} is expected")
+
+
+def at_most(characters: int) -> Text:
+    """That a text may have so many ``characters``."""
+    return Text(f"щонайбільше {characters} символів", f"at most {characters} characters are taken")
+
+
 _Line = tuple[Group, int, Action, Text, Text, Text]
 """Group, code, action, text of the answer, advice for the caller's program, advice for the cashier."""
 
