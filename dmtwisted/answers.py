@@ -17,7 +17,7 @@ from dmtwisted.clock import stamp17
 from dmtwisted.documents.documents import Caller
 from dmtwisted.money import decimal_text
 from dmtwisted.requests import TaskRequest
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Words, in_language, joined
 
 VER = 6
 """Version of the structure of requests and answers (docs/reference/http-interface.md#request)."""
@@ -56,10 +56,9 @@ class Warning(msgspec.Struct, frozen=True):
     wtxt: str
 
     @classmethod
-    def of(cls, res: Res, language: str, note: str = "") -> Warning:
+    def of(cls, res: Res, language: str, note: Words = "") -> Warning:
         """The text of ``res`` as a warning, with numbers in ``note``."""
-        text = res.text.for_language(language)
-        return cls(res.code, f"{text}: {note}" if note else text)
+        return cls(res.code, joined(res.text, note).for_language(language))
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -163,6 +162,6 @@ def refusal(request: TaskRequest, refused: Refused, language: str, at: int) -> b
             res=refused.res.code,
             res_action=int(refused.action),
             errortxt=refused.errortxt(language),
-            aq_errortxt=refused.aq_errortxt,
+            aq_errortxt=in_language(refused.aq_errortxt, language),
         )
     )

@@ -16,9 +16,14 @@ from twisted.internet.interfaces import IDelayedCall, IReactorThreads, IReactorT
 from twisted.internet.threads import deferToThreadPool
 from zope.interface import implementer
 
+from dmtwisted.results import Text
+
 T = TypeVar("T")
 
 KYIV = ZoneInfo("Europe/Kyiv")
+
+SPAN_EXPECTED = Text("потрібен початок YYYYMMDDHHMMSS", "the beginning of YYYYMMDDHHMMSS is expected")
+"""What is wrong with a text that `span` does not take."""
 
 
 def steady_timers(reactor: Any) -> None:
@@ -100,7 +105,7 @@ def span(stamp: str) -> tuple[int, int]:
     :raises ValueError: when it is not.
     """
     if not stamp.isascii() or not stamp.isdigit() or len(stamp) not in (4, 6, 8, 10, 12, 14):
-        raise ValueError("the beginning of YYYYMMDDHHMMSS is expected")
+        raise ValueError(SPAN_EXPECTED.en)
     given = len(stamp)
     first = datetime.strptime(stamp + "00000101000000"[given:], "%Y%m%d%H%M%S").replace(tzinfo=KYIV)
     try:

@@ -10,6 +10,8 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
+from dmtwisted.results import Text
+
 LARGEST = 10**15
 """The largest scaled amount: ten trillion hryvnias. A larger number is a mistake."""
 
@@ -19,7 +21,15 @@ _LAST_DIGIT = {100: Decimal("0.01"), 1000: Decimal("0.001")}
 
 
 class NotANumber(ValueError):
-    """A value is not a number, or is out of range."""
+    """A value is not a number, or is out of range; ``text`` says which."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text.en)
+        self.text = text
+
+
+NUMBER_EXPECTED = Text("потрібне число", "a number is expected")
+TOO_LARGE = Text("число завелике", "the number is too large")
 
 
 def number(value: object) -> Decimal | int:
@@ -33,7 +43,7 @@ def number(value: object) -> Decimal | int:
         text = value.strip()
         if len(text) <= 40 and _NUMERIC.fullmatch(text):
             return Decimal(text)
-    raise NotANumber("a number is expected")
+    raise NotANumber(NUMBER_EXPECTED)
 
 
 def scaled(value: object, factor: int) -> int:
@@ -46,14 +56,14 @@ def scaled(value: object, factor: int) -> int:
         whole = digits * factor
     else:
         if digits and digits.adjusted() > 15:
-            raise NotANumber("the number is too large")
+            raise NotANumber(TOO_LARGE)
         # A rounding error of a till that calculates in binary, such as 0.1 + 0.2.
         if digits and digits.adjusted() < -9:
             return 0
         # Rounded before the multiplication, which itself rounds to 28 digits.
         whole = int(digits.quantize(_LAST_DIGIT[factor], ROUND_HALF_UP) * factor)
     if not -LARGEST <= whole <= LARGEST:
-        raise NotANumber("the number is too large")
+        raise NotANumber(TOO_LARGE)
     return whole
 
 

@@ -6,6 +6,7 @@ counts, and unknown members are ignored (specification 2.2). Anything else is re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
@@ -13,9 +14,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dmtwisted.clock import span
-from dmtwisted.money import NotANumber, number, scaled
-from dmtwisted.results import Refused, Res
+from dmtwisted.clock import SPAN_EXPECTED, span
+from dmtwisted.money import TOO_LARGE, NotANumber, number, scaled
+from dmtwisted.results import Refused, Res, Text, Words, at_most, each, one_of
 
 MAX_BODY = 4 * 1024 * 1024
 """The longest request body, in bytes."""
@@ -26,14 +27,40 @@ MAX_DEPTH = 64
 MAX_TAG = 200
 """The longest ``tag``, in characters (specification 8)."""
 
+TEXT_EXPECTED = Text("потрібен текст", "a text is expected")
+WHOLE_EXPECTED = Text("потрібне ціле число", "a whole number is expected")
+OBJECT_EXPECTED = Text("потрібен об’єкт", "an object is expected")
+ARRAY_EXPECTED = Text("потрібен масив", "an array is expected")
+NEGATIVE = Text("число не може бути від’ємним", "the number cannot be negative")
+DISCOUNT_EXPECTED = Text("потрібно 0 (сума) або 1 (відсоток)", "0 (amount) or 1 (percent) is expected")
+_TOO_DEEP = Text(
+    f"об’єкти й масиви вкладено глибше {MAX_DEPTH} рівнів", f"objects and arrays lie more than {MAX_DEPTH} deep"
+)
+
 _BOM = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 T = TypeVar("T")
 
 
-def malformed(path: str, reason: str) -> Refused:
+def malformed(path: str, reason: Words) -> Refused:
     """The refusal of a member: 2000 with the path and what is wrong there."""
-    return Refused(Res.MALFORMED, f"{path}: {reason}" if path else reason)
+    return Refused(Res.MALFORMED, each(reason, lambda one: f"{path}: {one}") if path else reason)
+
+
+def too_long(most: int) -> Text:
+    """What is wrong with a body of more than ``most`` bytes."""
+    return Text(f"тіло запиту довше за {most} байтів", f"the body is longer than {most} bytes")
+
+
+def not_json(why: Exception | Text) -> Text:
+    """What is wrong with a body that is not JSON; a parser's own words are English."""
+    place = _PLACE.search(str(why))
+    uk = why.uk if isinstance(why, Text) else f"байт {place[1]}" if place is not None else ""
+    en = why.en if isinstance(why, Text) else str(why)
+    return Text(f"тіло запиту не є JSON ({uk})" if uk else "тіло запиту не є JSON", f"the body is not JSON ({en})")
+
+
+_PLACE = re.compile(r"byte (\d+)")
 
 
 def read_moment(member: str, text: str, end: int) -> int | None:
@@ -43,8 +70,8 @@ def read_moment(member: str, text: str, end: int) -> int | None:
     """
     try:
         return span(text)[end] if text else None
-    except ValueError as error:
-        raise malformed(member, str(error)) from None
+    except ValueError:
+        raise malformed(member, SPAN_EXPECTED) from None
 
 
 def read_json(body: bytes) -> Members:
@@ -53,23 +80,23 @@ def read_json(body: bytes) -> Members:
     :raises Refused: 2000 when it is too long, not UTF-8, not JSON, nested too deeply, or not an object.
     """
     if len(body) > MAX_BODY:
-        raise malformed("", f"the body is longer than {MAX_BODY} bytes")
+        raise malformed("", too_long(MAX_BODY))
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
     # Only a text with more brackets than the limit can be too deep, so most requests skip the scan.
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
-        raise malformed("", f"objects and arrays lie more than {MAX_DEPTH} deep")
+        raise malformed("", _TOO_DEEP)
     try:
         root = _decode(body)
     except UnicodeDecodeError:
-        raise malformed("", "the body is not UTF-8") from None
+        raise malformed("", Text("тіло запиту не в UTF-8", "the body is not UTF-8")) from None
     except msgspec.DecodeError as error:
-        raise malformed("", f"the body is not JSON ({error})") from None
+        raise malformed("", not_json(error)) from None
     except (ValueError, ArithmeticError):
         # A number that Python cannot hold; its own message would not help a till.
-        raise malformed("", "the body is not JSON (a number is out of range)") from None
+        raise malformed("", not_json(TOO_LARGE)) from None
     if not isinstance(root, dict):
-        raise malformed("", "the body is not a JSON object")
+        raise malformed("", Text("тіло запиту не є об’єктом JSON", "the body is not a JSON object"))
     return Members(root, "")
 
 
@@ -131,7 +158,7 @@ class Members:
             return ""
         if isinstance(value, int | Decimal) and not isinstance(value, bool):
             return str(value)
-        raise malformed(self.path(name), "a text is expected")
+        raise malformed(self.path(name), TEXT_EXPECTED)
 
     def code(self, name: str) -> str:
         """A code, such as a payment type: `"2"` for 2, 2.0 and " 2 ", else the text itself."""
@@ -157,16 +184,16 @@ class Members:
         value = self._values.get(name)
         if value.__class__ is int:
             if abs(value) > 2**53:
-                raise malformed(self.path(name), "the number is too large")
+                raise malformed(self.path(name), TOO_LARGE)
             return value
         if value is None or value == "":
             return default
         try:
             digits = number(value)
         except NotANumber as error:
-            raise malformed(self.path(name), str(error)) from None
+            raise malformed(self.path(name), error.text) from None
         if isinstance(digits, Decimal) and (digits.adjusted() > 15 or digits != digits.to_integral_value()):
-            raise malformed(self.path(name), "a whole number is expected")
+            raise malformed(self.path(name), WHOLE_EXPECTED)
         return int(digits)
 
     def amount(self, name: str) -> int:
@@ -188,7 +215,7 @@ class Members:
         try:
             return scaled(value, factor)
         except NotANumber as error:
-            raise malformed(self.path(name), str(error)) from None
+            raise malformed(self.path(name), error.text) from None
 
     def flag(self, name: str) -> bool:
         """A truth value: ``true``, 1, also as text; absent and empty are false."""
@@ -202,7 +229,7 @@ class Members:
             return True
         if spelled in ("", "0", "false"):
             return False
-        raise malformed(self.path(name), "true or false is expected")
+        raise malformed(self.path(name), one_of("true", "false"))
 
     def object(self, name: str) -> Members | None:
         """An object; `None` when absent or empty, which the rules treat alike (1098)."""
@@ -211,7 +238,7 @@ class Members:
             return None
         if isinstance(value, dict):
             return Members(value, self.path(name)) if value else None
-        raise malformed(self.path(name), "an object is expected")
+        raise malformed(self.path(name), OBJECT_EXPECTED)
 
     def read(self, name: str, read: Callable[[Members], T]) -> T | None:
         """The object ``name`` as ``read`` returns it; `None` when absent."""
@@ -224,7 +251,7 @@ class Members:
         for index, value in enumerate(self._list(name)):
             path = f"{self.path(name)}[{index}]"
             if not isinstance(value, dict):
-                raise malformed(path, "an object is expected")
+                raise malformed(path, OBJECT_EXPECTED)
             found.append(read(Members(value, path)))
         return tuple(found)
 
@@ -234,7 +261,7 @@ class Members:
             return []
         if isinstance(value, list):
             return value
-        raise malformed(self.path(name), "an array is expected")
+        raise malformed(self.path(name), ARRAY_EXPECTED)
 
 
 class Discount(msgspec.Struct, frozen=True):
@@ -409,12 +436,12 @@ def read_root(root: Members) -> TaskRequest:
     """
     kind = root.integer("type")
     if kind not in (TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY):
-        raise malformed("type", "0, 1, 2 or 3 is expected")
+        raise malformed("type", one_of(0, 1, 2, 3))
     tag = root.text("tag")
     if len(tag) > MAX_TAG:
-        raise malformed("tag", f"at most {MAX_TAG} characters are taken")
+        raise malformed("tag", at_most(MAX_TAG))
     if "\0" in tag:
-        raise malformed("tag", "the character NUL is not taken")
+        raise malformed("tag", Text("знак NUL не приймається", "the character NUL is not taken"))
     return TaskRequest(
         device=root.text("device"), type=kind, tag=tag, source=root.text("source"), forms=_read_forms(root)
     )
@@ -443,7 +470,7 @@ def read_task(root: Members, batch: bool = False) -> TaskRequest:
     if request.type == TYPE_PAY:
         search = root.integer("transaction_search")
         if search not in (0, 1, 2):
-            raise malformed("transaction_search", "0, 1 or 2 is expected")
+            raise malformed("transaction_search", one_of(0, 1, 2))
         return msgspec.structs.replace(
             request,
             pay=root.read("pay", _read_pay_task),
@@ -495,7 +522,7 @@ def _read_forms(root: Members) -> Forms:
         return _FORMS_OF_SETTINGS
     for name, wish in zip(_WISHES, wishes, strict=True):
         if wish not in (0, 1, 2):
-            raise malformed(name, "0, 1 or 2 is expected")
+            raise malformed(name, one_of(0, 1, 2))
     return Forms(*wishes)
 
 
@@ -536,7 +563,7 @@ _TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 
 def _read_pay_task(pay: Members) -> PayTask:
     action = pay.integer("oper_action", 1)
     if action not in (0, 1):
-        raise malformed(pay.path("oper_action"), "0 or 1 is expected")
+        raise malformed(pay.path("oper_action"), one_of(0, 1))
     return PayTask(
         task=pay.integer("task") if pay.has("task") else None,
         sum=pay.amount("sum"),
@@ -619,7 +646,7 @@ def _read_discounts(members: Members) -> tuple[Discount, ...]:
 def _read_discount(members: Members) -> Discount:
     kind = members.integer("disc_type")
     if kind not in (0, 1):
-        raise malformed(members.path("disc_type"), "0 (amount) or 1 (percent) is expected")
+        raise malformed(members.path("disc_type"), DISCOUNT_EXPECTED)
     # Kopecks and hundredths of a percent both have two decimals.
     return Discount(members.amount("disc"), kind == 1, members.text("disc_name"))
 

@@ -35,6 +35,10 @@ class Action(IntEnum):
     CORRECT = 3
 
 
+LANGUAGES = ("uk", "en")
+"""The languages of the service, in the order of a `Text`."""
+
+
 class Text(NamedTuple):
     """One text in both languages of the service."""
 
@@ -44,6 +48,40 @@ class Text(NamedTuple):
     def for_language(self, language: str) -> str:
         """The English text for ``"en"``, the Ukrainian one for everything else."""
         return self.en if language == "en" else self.uk
+
+
+Words = str | Text
+"""Words for a caller: own ones are a `Text`, those of a bank or of the tax service stay as they came."""
+
+
+def in_language(words: Words, language: str) -> str:
+    """``words`` in ``language``, as far as they have it."""
+    return words.for_language(language) if isinstance(words, Text) else words
+
+
+def each(words: Words, change: Callable[[str], str]) -> Words:
+    """``words`` with every text of theirs changed."""
+    return Text(*map(change, words)) if isinstance(words, Text) else change(words)
+
+
+def joined(*parts: Words, separator: str = ": ") -> Text:
+    """``parts`` behind each other in both languages, without the empty ones."""
+    return Text(*(separator.join(filter(None, (in_language(part, one) for part in parts))) for one in LANGUAGES))
+
+
+def one_of(*choices: object) -> Text:
+    """That one of ``choices`` is expected."""
+
+    def listed(language: str, last: str) -> str:
+        *most, final = (in_language(one, language) if isinstance(one, Text) else str(one) for one in choices)
+        return last.join([", ".join(most), final] if most else [final])
+
+    return Text(f"потрібно {listed('uk', ' або ')}", f"{listed('en', ' or ')} is expected")
+
+
+def at_most(characters: int) -> Text:
+    """That a text may have so many ``characters``."""
+    return Text(f"щонайбільше {characters} символів", f"at most {characters} characters are taken")
 
 
 _Line = tuple[Group, int, Action, Text, Text, Text]
@@ -1490,14 +1528,14 @@ class Refused(Exception):
         res: Res,
         *details: object,
         action: Action | None = None,
-        aq_errortxt: str = "",
-        note: str = "",
+        aq_errortxt: Words = "",
+        note: Words = "",
     ) -> None:
         """Refuse with ``res``.
 
-        ``details`` go into the places of the text, a `Text` in the language that is asked for. ``action`` is for a
-        caller that knows the outcome better than the catalogue does, ``aq_errortxt`` for the text of the bank,
-        ``note`` for numbers that help to find the mistake.
+        ``details`` go into the places of the text. ``action`` is for a caller that knows the outcome better than the
+        catalogue does, ``aq_errortxt`` for the text of the bank, ``note`` for what helps to find the mistake. Of
+        each `Text` the answer has the language that is asked for, so own words are always one.
         """
         # In another process pickle calls this constructor with the arguments of `Exception`.
         super().__init__(res, *details)
@@ -1511,7 +1549,11 @@ class Refused(Exception):
         """The whole text; never raises, because a second failure would hide the first one."""
         details = [one.for_language(language) if isinstance(one, Text) else one for one in self.details]
         text = _filled(self.res.text.for_language(language), details)
-        return ": ".join(part for part in (text, self.note) if part)
+        return ": ".join(part for part in (text, in_language(self.note, language)) if part)
+
+    def words(self) -> Text:
+        """The whole text with the words of the bank behind it, for a log, a page or another operation."""
+        return joined(Text(*map(self.errortxt, LANGUAGES)), self.aq_errortxt)
 
     def __str__(self) -> str:
         return self.errortxt("en")

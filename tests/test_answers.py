@@ -26,7 +26,7 @@ from dmtwisted.answers import (
     res_of,
 )
 from dmtwisted.requests import FiscalRequest, TaskRequest
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, Text
 from tests.shop import Shop, sale
 from tests.specification import promises
 
@@ -344,6 +344,12 @@ class RefusalTests(SynchronousTestCase):
         refused = Refused(Res.DEVICE_BUSY)
         self.assertEqual(self.refused(refused, language="en")["errortxt"], Res.DEVICE_BUSY.text.en)
         self.assertEqual(self.refused(refused, language="uk")["errortxt"], Res.DEVICE_BUSY.text.uk)
+
+    def test_own_words(self) -> None:
+        """The service's own words beside those of a bank are in the requested language."""
+        refused = Refused(Res.TERMINAL_CONNECT, aq_errortxt=Text("немає відповіді", "no answer"))
+        self.assertEqual(self.refused(refused)["aq_errortxt"], "немає відповіді")
+        self.assertEqual(self.refused(refused, language="en")["aq_errortxt"], "no answer")
 
     @promises("2.3.aq_errortxt.1")
     def test_own_action_and_words_of_the_bank(self) -> None:

@@ -362,7 +362,7 @@ class CancelFaultTests(BatchCase):
         self.assertEnd([10_000], [], ["unknown"])
         answer = self.sell()
         self.assertAnswer(answer, 5023, 3)
-        self.assertIn(Res.PAYS_DIFFER.text.uk, answer["aq_errortxt"])
+        self.assertIn(Res.PAYS_DIFFER.text.en, answer["aq_errortxt"])
         self.assertEnd([], [], ["refused"])
 
     def test_unknown(self) -> None:

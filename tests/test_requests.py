@@ -25,7 +25,8 @@ from dmtwisted.requests import (
     read_json,
     read_task,
 )
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, Text
+from tests.language_check import mixed
 from tests.specification import promises
 
 Place = tuple[str | int, ...]
@@ -167,9 +168,10 @@ class _RequestCase(SynchronousTestCase):
         refused = self.assertRaises(Refused, read, request)
         self.assertIs(refused.res, Res.MALFORMED)
         self.assertEqual((refused.res.code, refused.action, len(refused.details)), (2000, Action.CORRECT, 1))
-        for language in ("uk", "en"):
-            self.assertTrue(refused.errortxt(language).endswith(f": {refused.details[0]}"))
-        return str(refused.details[0])
+        reason = refused.details[0]
+        assert isinstance(reason, Text)
+        self.assertEqual(mixed(reason), [])
+        return reason.en
 
     def place_of_complaint(self, request: Any) -> str:
         """The path in the refusal of ``request``."""
@@ -861,7 +863,10 @@ class AnythingTests(SynchronousTestCase):
         except Refused as refused:
             self.assertIs(refused.res, Res.MALFORMED)
             refused.errortxt("uk").encode()
-            return str(refused.details[0])
+            reason = refused.details[0]
+            assert isinstance(reason, Text)
+            self.assertEqual(mixed(reason), [])
+            return reason.en
         return ""
 
     @given(st.binary(max_size=200))

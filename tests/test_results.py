@@ -232,6 +232,18 @@ class RefusedTests(SynchronousTestCase):
         refused = Refused(Res.RECEIPT_SUM_DIFFERS, note="10.00, 9.99")
         self.assertEqual(str(refused), "The receipt sum differs from the sum of its rows: 10.00, 9.99")
 
+    def test_own_words(self) -> None:
+        """Own words are in the language of the answer wherever they stand; a bank's words stay as they came."""
+        refused = Refused(
+            Res.DEVICE_ERROR, Text("немає зв’язку", "no line"), note=Text("каса 2", "till 2"), aq_errortxt="NO HOST"
+        )
+        self.assertEqual(refused.errortxt("uk"), "Помилка пристрою: немає зв’язку: каса 2")
+        self.assertEqual(refused.errortxt("en"), "Device error: no line: till 2")
+        self.assertEqual(
+            refused.words(),
+            ("Помилка пристрою: немає зв’язку: каса 2: NO HOST", "Device error: no line: till 2: NO HOST"),
+        )
+
     def test_numbers(self) -> None:
         """A placeholder for a whole number takes any number."""
         for waited in (300000, 300000.4, Decimal(300000)):

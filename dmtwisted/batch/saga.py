@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from dmtwisted.clock import ServiceClock
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TaskRequest, read_json, read_task
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, Words, in_language
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State
 from dmtwisted.terminals.interface import Approved, Order
@@ -58,8 +58,8 @@ class Saga(msgspec.Struct, frozen=True, omit_defaults=True):
     paid: Approved | None = None
     back: str = ""
     """The cancel in the terminal's journal."""
-    why: str = ""
-    """Why it is open, or why there is no receipt: for people, in Ukrainian."""
+    why: Words = ""
+    """Why it is open, or why there is no receipt: for people."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -78,12 +78,8 @@ def request_of(saga: Saga, tag: str) -> TaskRequest:
 
 def taking_back(saga: Saga, refused: Refused) -> Saga:
     """``saga`` while its payment is taken back, with the first reason."""
-    why = saga.why if saga.step is Step.TAKING_BACK else _words(refused)
+    why = saga.why if saga.step is Step.TAKING_BACK else refused.words()
     return msgspec.structs.replace(saga, step=Step.TAKING_BACK, back="", why=why)
-
-
-def _words(refused: Refused) -> str:
-    return ": ".join(part for part in (refused.errortxt("uk"), refused.aq_errortxt) if part)
 
 
 class Sagas:
@@ -198,7 +194,7 @@ class Sagas:
     ) -> None:
         """Store how a saga ended, or with `State.UNKNOWN` that it stays open and why."""
         if refused is not None and saga.step is not Step.TAKING_BACK:
-            saga = msgspec.structs.replace(saga, why=_words(refused))
+            saga = msgspec.structs.replace(saga, why=refused.words())
         if state is State.UNKNOWN:
             self._open[register_n, tag] = saga.terminal_n
         await self._store.conclude(
@@ -212,6 +208,6 @@ class Sagas:
             )
         )
         if state is State.UNKNOWN:
-            self._publish("unfinished", operation=n, tag=tag, why=saga.why)
+            self._publish("unfinished", operation=n, tag=tag, why=in_language(saga.why, saga.language))
         else:
             self._open.pop((register_n, tag), None)

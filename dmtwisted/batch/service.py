@@ -50,7 +50,7 @@ from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TYPE_FISCAL, TYPE_LOOKUP, TaskRequest, malformed
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, joined
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State, StoreFailed
@@ -406,9 +406,12 @@ class Batch:
         """Store that a saga stays open; the refusal for its till."""
         await self._sagas.end(device.row.n, request.tag, n, saga, State.UNKNOWN, refused)
         reached("batch.stays-open")
-        note = ": ".join(part for part in (refused.note, UNFINISHED) if part)
         return Refused(
-            refused.res, *refused.details, action=Action.COLLISION, aq_errortxt=refused.aq_errortxt, note=note
+            refused.res,
+            *refused.details,
+            action=Action.COLLISION,
+            aq_errortxt=refused.aq_errortxt,
+            note=joined(refused.note, UNFINISHED),
         )
 
     def _caller(self, request: TaskRequest, saga: Saga, label: str) -> Caller:

@@ -51,7 +51,7 @@ async def _device(device: Device, devices: Devices) -> Finding:
     except Refused as refused:
         if refused.res is Res.DEVICE_BUSY:
             return good(Check.DEVICE, f"{name}: працює з іншим сервісом", f"{name}: used by another service", name)
-        both = Text(*(": ".join(filter(None, (refused.errortxt(one), refused.aq_errortxt))) for one in ("uk", "en")))
+        both = refused.words()
         text = Text(f"{name} не працює: {both.uk}", f"{name} does not work: {both.en}")
         return bad(Check.DEVICE, text, Text(refused.res.cashier.uk, refused.res.cashier.en), name)
     except Exception as error:

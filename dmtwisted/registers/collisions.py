@@ -21,7 +21,7 @@ from dmtwisted.registers.channels.interface import Absent, Accepted, Unknown
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.requests import TaskRequest
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, in_language
 from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import OperationRow, State
 
@@ -208,7 +208,7 @@ class Collisions:
         like any other whose outcome is unknown. Every other reason for that number needs a person.
         """
         books = self._books
-        expected = _EXPECTED.search(refused.aq_errortxt)
+        expected = _EXPECTED.search(in_language(refused.aq_errortxt, "en"))
         if expected is not None and int(expected[1]) != books.state.next_number + 1:
             return False
         for n in reversed(books.state.voids):

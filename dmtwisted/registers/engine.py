@@ -254,7 +254,7 @@ class SoftwareRegister:
                 return True
             await self.go_online(language)
         except Refused as refused:
-            self._home_error = ": ".join(part for part in (str(refused), refused.aq_errortxt) if part)
+            self._home_error = refused.words().en
             raise
         self.log.info("{device} is back online", device=self._name)
         return False

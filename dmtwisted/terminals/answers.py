@@ -10,7 +10,7 @@ import msgspec
 from dmtwisted.answers import EXECUTED, Answer, Number, amount, refusal, render, with_member
 from dmtwisted.clock import stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, each
 from dmtwisted.security import mask_cards, mask_pan
 from dmtwisted.terminals.interface import Approved, Declined, Order, Verdict
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
@@ -79,7 +79,7 @@ def refusal_of(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
         refused.res,
         *refused.details,
         action=refused.action,
-        aq_errortxt=mask_cards(refused.aq_errortxt),
+        aq_errortxt=each(refused.aq_errortxt, mask_cards),
         note=refused.note,
     )
     return with_member(refusal(request, masked, caller.language, at), "transaction_id", caller.label)
