@@ -26,11 +26,14 @@ class Garbled(WireError):
 
 
 class Silent(WireError):
-    """The peer did not answer a request for ``seconds``."""
+    """The peer did not answer a request for ``seconds``.
 
-    def __init__(self, seconds: float) -> None:
+    :param taken: whether it has shown that it had received the request.
+    """
+
+    def __init__(self, seconds: float, taken: bool = False) -> None:
         super().__init__(f"no answer in {seconds:g} s")
-        self.seconds = seconds
+        self.seconds, self.taken = seconds, taken
 
 
 class LineLost(WireError):

@@ -97,7 +97,7 @@ class FaultTests(WireDesk):
 
     def test_unknown(self) -> None:
         """Whichever way an answer is lost, the row says that a person has to look, and why."""
-        lost = {"lost_before": (1016, 0), "lost_after": (1016, 1), "garbage": (1016, 1), "silent": (411, 0)}
+        lost = {"lost_before": (1016, 0), "lost_after": (1016, 1), "garbage": (1016, 1), "silent": (5012, 0)}
         for then, (res, taken) in lost.items():
             with self.subTest(then=then):
                 before = len(self.taken())
@@ -105,7 +105,8 @@ class FaultTests(WireDesk):
                 label = str(uuid4())
                 answer = self.pay(label=label)
                 self.assertAnswer(answer, res, 2)
-                self.assertEqual((answer["aq_errortxt"], answer["info"]), (LOOK, {}))
+                said = f"no answer in {WAIT:g} s: {LOOK}" if res == 5012 else LOOK
+                self.assertEqual((answer["aq_errortxt"], answer["info"]), (said, {}))
                 self.assertEqual(len(self.taken()) - before, taken)
                 self.assertEqual(self.states()[-1], "unknown")
                 self.settle(bool(taken))
@@ -148,8 +149,8 @@ class FaultTests(WireDesk):
         """A busy terminal ignores the request, which looks like a lost answer."""
         self.rule("payment", "refuse", "busy")
         answer = self.pay()
-        self.assertAnswer(answer, 411, 2)
-        self.assertIn(f"{WAIT * 1000:.0f}", answer["errortxt"])
+        self.assertAnswer(answer, 5012, 2)
+        self.assertIn(f"no answer in {WAIT:g} s", answer["aq_errortxt"])
         self.assertEqual((self.taken(), self.states()), ([], ["unknown"]))
 
     def test_another_protocol(self) -> None:

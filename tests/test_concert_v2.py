@@ -274,7 +274,7 @@ class LineTests(LineCase):
         self.clock.advance(299.9)
         self.assertNoResult(due)
         self.clock.advance(0.1)
-        self.failureResultOf(due, Silent)
+        self.assertFalse(self.failureResultOf(due, Silent).value.taken)
         self.assertEqual(self.said(), ENQ + ASK_FRAME + EOT)
 
     def test_answer_instead_of_an_acknowledgement(self) -> None:
@@ -288,6 +288,14 @@ class LineTests(LineCase):
         line.dataReceived(ACK + FULL_FRAME + EOT)
         self.assertEqual(self.successResultOf(due), FULL_ANSWER)
 
+    def test_session_instead_of_an_acknowledgement(self) -> None:
+        """A terminal that opens its session has read the request, though the answer never comes."""
+        line = self.line()
+        due = line.ask(ASK, 300)
+        line.dataReceived(ACK + ENQ + EOT)
+        self.clock.advance(300)
+        self.assertTrue(self.failureResultOf(due, Silent).value.taken)
+
     def test_nothing_is_repeated_later(self) -> None:
         """Once acknowledged, neither time nor stray bytes make the request go out again."""
         line, due = self.asked()
@@ -296,7 +304,7 @@ class LineTests(LineCase):
         self.assertEqual(self.said(), b"")
         self.assertNoResult(due)
         self.clock.advance(0.1)
-        self.failureResultOf(due, Silent)
+        self.assertTrue(self.failureResultOf(due, Silent).value.taken)
 
     def test_damaged_answer(self) -> None:
         """A damaged answer gets NAK; its repeat is the answer."""

@@ -17,6 +17,7 @@ from dmtwisted.terminals.concert_v2.settings import DRIVER
 from dmtwisted.terminals.interface import Declined, Order, Task
 from protocols.terminals.concert_v2 import ConcertAnswer, frame
 from tests.chaos import WireDesk
+from tests.terminal_desk import WAIT
 from tests.terminal_matrix import shows
 
 
@@ -110,7 +111,7 @@ class FaultTests(WireDesk):
 
     def test_unknown(self) -> None:
         """Whichever way an answer is lost, the row says that a person has to look, and why."""
-        lost = {"lost_before": (1016, 0), "lost_after": (1016, 1), "garbage": (411, 1), "silent": (411, 0)}
+        lost = {"lost_before": (1016, 0), "lost_after": (1016, 1), "garbage": (411, 1), "silent": (5012, 0)}
         for then, (res, taken) in lost.items():
             with self.subTest(then=then):
                 before = len(self.taken())
@@ -118,7 +119,7 @@ class FaultTests(WireDesk):
                 label = str(uuid4())
                 answer = self.pay(label=label)
                 self.assertAnswer(answer, res, 2)
-                self.assertEqual(answer["aq_errortxt"], LOOK)
+                self.assertEqual(answer["aq_errortxt"], f"no answer in {WAIT:g} s: {LOOK}" if res == 5012 else LOOK)
                 self.assertEqual(len(self.taken()) - before, taken)
                 self.assertEqual(self.states()[-1], "unknown")
                 self.assertAnswer(self.pay(sum=5), 5022, 1)

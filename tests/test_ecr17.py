@@ -279,7 +279,7 @@ class LineTests(LineCase):
         self.clock.pump([2, 2, 2, 1.9])
         self.assertNoResult(due)
         self.clock.advance(0.1)
-        self.assertIsInstance(self.failureResultOf(due).value, Silent)
+        self.assertFalse(self.failureResultOf(due, Silent).value.taken)
         self.assertEqual(self.transport.value(), once)
         self.assertTrue(self.transport.disconnecting)
 
@@ -336,7 +336,7 @@ class LineTests(LineCase):
         self.assertEqual(self.transport.value(), b"")
         self.assertNoResult(due)
         self.clock.advance(0.1)
-        self.assertIsInstance(self.failureResultOf(due).value, Silent)
+        self.assertTrue(self.failureResultOf(due, Silent).value.taken)
 
     def test_damaged_acknowledgement(self) -> None:
         """What looks like a damaged acknowledgement is followed by no repeat."""

@@ -650,7 +650,7 @@ class RecoveryTests(DeviceCase):
         recovered = self.run_for(self.terminal.recover(Category.PAYMENT, "a1", 30), 24)
         self.assertNoResult(recovered)
         self.clock.pump([1] * 10)
-        self.failureResultOf(recovered, Silent)
+        self.assertTrue(self.failureResultOf(recovered, Silent).value.taken, "it has the request")
 
     def test_cannot_be_asked(self) -> None:
         """While the terminal does not answer, the query is repeated; the last failure is raised."""

@@ -692,7 +692,7 @@ class DoubtTests(_WithTerminal):
         self.rule("payment", "silent")
         error = self.failed(self.desk.pay(500, "M1", UID))
         assert isinstance(error, Silent)
-        self.assertEqual(error.seconds, 15)
+        self.assertEqual((error.seconds, error.taken), (15, False))
         self.assertEqual(self.run_(self.desk.find(UID)).code, "E20")
 
     def test_result_lost(self) -> None:
@@ -718,7 +718,7 @@ class DoubtTests(_WithTerminal):
         self.rule("payment", "accept", delay_ms=40_000)
         error = self.failed(self.desk.pay(500, "M1", UID, patience=20))
         assert isinstance(error, Silent)
-        self.assertEqual(error.seconds, 20)
+        self.assertEqual((error.seconds, error.taken), (20, True))
         self.assertEqual(self.ledger(), [])
         self.assertTrue(self.run_(self.desk.find(UID)).approved)
 

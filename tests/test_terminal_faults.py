@@ -112,7 +112,7 @@ class CaisseFaultTests(WireFaults):
     told: ClassVar[set[str]] = set()
     lost = "unknown"
     # A busy terminal ignores the request, which looks like a lost answer.
-    busy = (411, 2, "unknown")
+    busy = (5012, 2, "unknown")
     part = None
     full = (5000, 3)
     report_in_doubt = (5029, 3)

@@ -446,12 +446,26 @@ class WordTests(SynchronousTestCase):
         self.assertIs(nothing_sent(Silent(3), unreached).res, Res.HANDSHAKE_SILENT)
 
     def test_broken_off(self) -> None:
-        """A silent terminal is 411 with the milliseconds, a broken line 1016, with the given action."""
-        silent = broken_off(Silent(300), 20, Action.COLLISION)
+        """A terminal that had the request and is silent is 411 with the milliseconds, a broken line 1016."""
+        silent = broken_off(Silent(300, taken=True), Action.COLLISION)
         self.assertEqual((silent.res, silent.details, silent.action), (Res.TERMINAL_SILENT, (300_000,), 2))
-        self.assertEqual(broken_off(None, 20, Action.COLLISION).details, (20_000,))
-        lost = broken_off(LineLost("cut"), 20, Action.COLLISION, "no receipt")
+        later = broken_off(Silent(300), Action.COLLISION, taken=True)
+        self.assertEqual((later.res, later.details), (Res.TERMINAL_SILENT, (300_000,)))
+        lost = broken_off(LineLost("cut"), Action.COLLISION, "no receipt")
         self.assertEqual((lost.res, lost.details, lost.aq_errortxt), (Res.INTERNAL, ("cut",), "no receipt"))
+
+    @promises("7.codes.1")
+    def test_broken_off_without_acknowledgement(self) -> None:
+        """411 says that the request was received: a silence that shows nothing is 5012, and the end stays unknown."""
+        silent = broken_off(Silent(300), Action.COLLISION, "look")
+        self.assertEqual((silent.res, silent.action), (Res.TERMINAL_CONNECT, Action.COLLISION))
+        self.assertEqual(silent.aq_errortxt, "no answer in 300 s: look")
+        self.assertIn("it is unknown whether the operation was done", silent.errortxt("en"))
+        self.assertIn("невідомо", silent.errortxt("uk"))
+        restarted = broken_off(None, Action.COLLISION)
+        self.assertEqual((restarted.res, restarted.action), (Res.TERMINAL_CONNECT, Action.COLLISION))
+        harmless = broken_off(Silent(10), Action.REPEAT)
+        self.assertEqual((harmless.res, harmless.action, harmless.details), (Res.TERMINAL_CONNECT, 1, ()))
 
     def test_same_order(self) -> None:
         """Two orders are the same when they ask for the same, by whatever name."""

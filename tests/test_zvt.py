@@ -363,12 +363,13 @@ class StoreTests(_AtTheTill):
 class LimitTests(_AtTheTill):
     """Every wait has an end."""
 
-    def silent(self, due: Deferred[ZvtAnswer]) -> float:
-        """After how many seconds the operation was given up; the line must be closed."""
+    def silent(self, due: Deferred[ZvtAnswer]) -> tuple[float, bool]:
+        """After how many seconds the operation was given up, and whether it was taken; the line must be closed."""
         failure = self.failureResultOf(due, Silent)
         self.assertTrue(self.transport.disconnecting)
         self.assertEqual(self.clock.getDelayedCalls(), [])
-        return cast(Silent, failure.value).seconds
+        error = cast(Silent, failure.value)
+        return error.seconds, error.taken
 
     def test_t3(self) -> None:
         """A command that is not acknowledged in 5 s ends the line."""
@@ -376,7 +377,7 @@ class LimitTests(_AtTheTill):
         self.clock.advance(4.9)
         self.assertNoResult(due)
         self.clock.advance(0.2)
-        self.assertEqual(self.silent(due), 5)
+        self.assertEqual(self.silent(due), (5, False))
 
     def test_t4(self) -> None:
         """A terminal that took the command and says nothing for 180 s ends the line."""
@@ -384,7 +385,7 @@ class LimitTests(_AtTheTill):
         self.clock.advance(179.9)
         self.assertNoResult(due)
         self.clock.advance(0.2)
-        self.assertEqual(self.silent(due), 180)
+        self.assertEqual(self.silent(due), (180, True))
 
     def test_t4_again(self) -> None:
         """Every message of the terminal restarts the 180 s."""
@@ -403,7 +404,7 @@ class LimitTests(_AtTheTill):
         self.clock.advance(59.9)
         self.assertNoResult(due)
         self.clock.advance(0.2)
-        self.assertEqual(self.silent(due), 60)
+        self.assertEqual(self.silent(due), (60, True))
 
     def test_patience(self) -> None:
         """The whole operation has its limit, however talkative the terminal is."""
@@ -413,7 +414,7 @@ class LimitTests(_AtTheTill):
             self.says(INSERT_CARD)
         self.assertNoResult(due)
         self.clock.advance(1)
-        self.assertEqual(self.silent(due), 300)
+        self.assertEqual(self.silent(due), (300, True))
 
     def test_cancelled(self) -> None:
         """Who gives up an operation gives up the line."""
@@ -800,7 +801,7 @@ class RecoveryTests(_WithTerminal):
         self.rule("payment", "silent")
         due = self.till.pay(100, self.store)
         self.pass_time(5.1)
-        self.error(due, Silent)
+        self.assertFalse(self.failureResultOf(due, Silent).value.taken)
         self.assertFalse(self.reconnected().statuses)
 
     def test_garbage(self) -> None:

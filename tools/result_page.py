@@ -108,7 +108,7 @@ SEEN: dict[Res, str] = {
     # terminal: tasks and the line
     Res.UNKNOWN_TERMINAL_PROTOCOL: "`GET /dm/bankping?dev_name=test`",
     Res.UNKNOWN_PAY_TASK: "task 9",
-    Res.TERMINAL_SILENT: "`payment=silent`; during the payment `probe=silent` with `times` 0",
+    Res.TERMINAL_SILENT: "`payment=accept` with `delay_ms` 600000",
     Res.COM_PORT_UNAVAILABLE: "`privatbank-json` at a missing `serial_port`",
     Res.COM_PORT_ERROR: "`ssi-json` at a missing `serial_port`",
     Res.TERMINAL_CONNECT: "`probe=lost_before` with `times` 0",

@@ -10,7 +10,7 @@ import msgspec
 from dmtwisted.answers import EXECUTED, Answer, Number, amount, refusal, render, with_member
 from dmtwisted.clock import stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
-from dmtwisted.results import Action, Refused, Res, each
+from dmtwisted.results import Action, Refused, Res, Text, each
 from dmtwisted.security import mask_cards, mask_pan
 from dmtwisted.terminals.interface import Approved, Declined, Order, Verdict
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
@@ -140,16 +140,27 @@ def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
     return Refused(Res.TERMINAL_CONNECT, aq_errortxt=str(error))
 
 
-def broken_off(error: Exception | None, wait_s: float, action: Action, why: str = "") -> Refused:
+UNKNOWN = Text("чи виконано операцію, невідомо", "it is unknown whether the operation was done")
+
+
+def broken_off(error: Exception | None, action: Action, why: str = "", taken: bool = False) -> Refused:
     """The refusal for an operation without an end (docs/reference/terminals.md#error-mapping).
 
     :param error: what broke it; `None` when a restart did.
-    :param wait_s: seconds that it had.
     :param action: 2 when the end is unknown, 1 when nothing can have happened.
     :param why: what the terminal answered when it was asked.
+    :param taken: whether that shows that it had received the request.
     """
+    if isinstance(error, Silent) and (taken or error.taken):
+        return Refused(Res.TERMINAL_SILENT, round(error.seconds * 1000), action=action, aq_errortxt=why)
     if isinstance(error, Silent) or error is None:
-        seconds = error.seconds if isinstance(error, Silent) else wait_s
-        return Refused(Res.TERMINAL_SILENT, round(seconds * 1000), action=action, aq_errortxt=why)
+        # 411 says that the request was received (specification 7.3), and nothing has shown that.
+        unknown = (UNKNOWN,) if action is Action.COLLISION else ()
+        return Refused(
+            Res.TERMINAL_CONNECT,
+            *unknown,
+            action=action,
+            aq_errortxt=": ".join(filter(None, (str(error or ""), why))),
+        )
     what = str(error) if isinstance(error, LineLost | Garbled | Refused) else type(error).__name__
     return Refused(Res.INTERNAL, what, action=action, aq_errortxt=why)

@@ -134,6 +134,8 @@ class Undecided:
     """The terminal was asked and its answer proves nothing; ``why`` is for people."""
 
     why: str
+    taken: bool = False
+    """Whether the answer shows that the terminal had received the request."""
 
 
 Found = Approved | Declined | NeverStarted | Undecided

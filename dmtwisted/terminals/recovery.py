@@ -31,7 +31,7 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.journal import Operation, PayJournal
-from protocols.errors import WireError
+from protocols.errors import Silent, WireError
 
 LEAST_ASKING = 8.0
 """Seconds for asking although the operation's own time is over: a caller waits ten seconds longer than the terminal
@@ -136,7 +136,7 @@ class Recovery:
                     return found
                 except (Refused, WireError) as error:
                     if not persistence or not tired.active():
-                        return Undecided(str(error))
+                        return Undecided(str(error), isinstance(error, Silent) and error.taken)
                 await deferLater(self._clock, BETWEEN_TRIES)
         except (StoreFailed, CancelledError):
             raise
@@ -163,7 +163,7 @@ class Recovery:
             await self._journal.close(operation, refused)
             reached("payment.never-taken")
             return refused
-        refused = broken_off(error, self._driver.wait_s, Action.COLLISION, found.why)
+        refused = broken_off(error, Action.COLLISION, found.why, found.taken)
         # Every caller that asks again gets this answer; the log has it once.
         if not self._closed and operation.state is not State.UNKNOWN:
             self.log.warn(

@@ -154,7 +154,7 @@ class TerminalService:
         if known is None:
             return None
         if known.open:
-            raise broken_off(None, self.driver.wait_s, Action.COLLISION)
+            raise broken_off(None, Action.COLLISION)
         await self._journal.heard(known)
         return known.record.verdict
 
@@ -234,7 +234,7 @@ class TerminalService:
 
     async def _again(self, known: Operation) -> bytes:
         if not known.answer:
-            raise broken_off(None, self.driver.wait_s, Action.COLLISION)
+            raise broken_off(None, Action.COLLISION)
         await self._journal.heard(known)
         return repeated(known.answer)
 
@@ -311,7 +311,7 @@ class TerminalService:
 
     async def _after_break(self, operation: Operation, error: Exception) -> Verdict:
         if operation.task in READING:
-            refused = broken_off(error, self.driver.wait_s, Action.REPEAT)
+            refused = broken_off(error, Action.REPEAT)
             await self._journal.close(operation, refused)
             raise refused from error
         left = self.driver.wait_s - (self._clock.now() - operation.at) / 1000

@@ -355,7 +355,7 @@ class ConcertProtocol(Protocol):
         self._due: Deferred[ConcertAnswer] | None = None
         self._pinged: Deferred[None] | None = None
         self._answer: ConcertAnswer | None = None
-        self._hearing = self._keeping = False
+        self._hearing = self._keeping = self._taken = False
         self._left = self._left_to_hear = 0
         self._noise = b""
         self._timer: IDelayedCall | None = None
@@ -415,7 +415,7 @@ class ConcertProtocol(Protocol):
         if self.gone:
             self._fail(Unanswered("the line was closed before the call"))
             return
-        self._left, self._noise, self._answer = self._settings.repeats, b"", None
+        self._left, self._noise, self._answer, self._taken = self._settings.repeats, b"", None, False
         self._phase = _Phase.CALLING
         if not self._hearing:
             self._call()
@@ -465,7 +465,7 @@ class ConcertProtocol(Protocol):
         """Handle the acknowledgement of the request."""
         if signal is Signal.ACK:
             self._say(Signal.EOT)
-            self._phase = _Phase.WAITING
+            self._phase, self._taken = _Phase.WAITING, True
             stop(self._timer)
         elif signal is Signal.NAK and self._left:
             self._left -= 1
@@ -481,7 +481,7 @@ class ConcertProtocol(Protocol):
         """The terminal opens a session."""
         if self._phase is _Phase.ASKING:
             # It opens a session only after it has read the request.
-            self._phase = _Phase.WAITING
+            self._phase, self._taken = _Phase.WAITING, True
         self._hearing, self._left_to_hear = True, self._settings.repeats
         self._say(Signal.ACK)
         self._wait_for(self._unheard)
@@ -624,7 +624,7 @@ class ConcertProtocol(Protocol):
             self._say(Signal.EOT)
             self._fail(Unanswered("no answer to the call"))
         else:
-            self._fail(Silent(wait))
+            self._fail(Silent(wait, self._taken))
 
     def _settle(self, answer: ConcertAnswer) -> None:
         due = self._end()

@@ -181,7 +181,7 @@ class Ecr17Protocol(Protocol):
         if self.gone:
             self._fail(NotTaken("the line was closed before the request"))
             return due
-        self._deadline = self._clock.callLater(wait, self._fail, Silent(wait))
+        self._deadline = self._clock.callLater(wait, lambda: self._fail(Silent(wait, self._taken)))
         self._send()
         return due
 

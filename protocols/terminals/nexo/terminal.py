@@ -208,7 +208,7 @@ class NexoTerminal:
                 if answer.response.condition not in (Condition.IN_PROGRESS, Condition.BUSY):
                     raise Garbled(f"the terminal does not know the outcome: {answer.response.condition!r}")
                 if self._clock.seconds() + self.settings.ask_again >= end:
-                    raise Silent(wait)
+                    raise Silent(wait, taken=answer.response.condition == Condition.IN_PROGRESS)
             await deferLater(self._clock, self.settings.ask_again)
 
     # Messages.

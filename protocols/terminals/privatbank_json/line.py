@@ -257,7 +257,7 @@ class PrivatbankLine(Protocol):
         if progress is not None:
             self._poll = self._clock.callLater(self.pace.poll, self._ask_progress, due, progress)
         self._send(due, leading)
-        return answer.addTimeout(patience, self._clock, silent)
+        return answer.addTimeout(patience, self._clock, lambda _, seconds: Failure(Silent(seconds, due.moved)))
 
     def _begin_service(self) -> None:
         due = self._services[0]

@@ -319,7 +319,7 @@ class SsiTerminal:
         while True:
             await deferLater(self._clock, max(self.pace.poll, self.pace.gap))
             if self._clock.seconds() >= deadline:
-                raise Silent(wait)
+                raise Silent(wait, taken=True)
             try:
                 status = await self.status()
             except WireError as error:

@@ -22,7 +22,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, Silent, WireError
-from protocols.terminals.lines import drop, notify, silent, stop
+from protocols.terminals.lines import drop, notify, stop
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import messages as m
 from protocols.terminals.zvt.apdu import Apdu
@@ -303,7 +303,9 @@ class ZvtProtocol(Protocol):
         exchange.slips, exchange.t4 = SlipCollector(self.settings.charset), self.settings.t4
         self._set_limit(self.settings.t3)
         self._send(command)
-        return due.addTimeout(self.settings.patience, self._clock, silent)
+        return due.addTimeout(
+            self.settings.patience, self._clock, lambda _, seconds: Failure(Silent(seconds, exchange.taken))
+        )
 
     def _abandon(self, _: Deferred[ZvtAnswer]) -> None:
         # A late answer must not be taken for the answer to the next command, so the line is closed.
@@ -464,9 +466,10 @@ class ZvtProtocol(Protocol):
 
     def _silent(self, seconds: float) -> None:
         exchange = self._exchange
-        noise = self._link.noise if self._link is not None and (exchange is None or not exchange.taken) else b""
+        taken = exchange is not None and exchange.taken
+        noise = self._link.noise if self._link is not None and not taken else b""
         # A peer that sends something else is not a silent terminal (docs/reference/terminals.md#rule-17).
-        self._broken(Garbled("this is not ZVT", noise) if noise else Silent(seconds))
+        self._broken(Garbled("this is not ZVT", noise) if noise else Silent(seconds, taken))
 
     def _broken(self, error: WireError) -> None:
         self.log.warn("the ZVT line is closed: {reason}", reason=error)
