@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 KYIV = ZoneInfo("Europe/Kyiv")
 
-SPAN_EXPECTED = Text("потрібен початок YYYYMMDDHHMMSS", "the beginning of YYYYMMDDHHMMSS is expected")
+SPAN_EXPECTED = Text("очікується початок YYYYMMDDHHMMSS", "the beginning of YYYYMMDDHHMMSS is expected")
 """What is wrong with a text that `span` does not take."""
 
 

@@ -28,7 +28,7 @@ class NotANumber(ValueError):
         self.text = text
 
 
-NUMBER_EXPECTED = Text("потрібне число", "a number is expected")
+NUMBER_EXPECTED = Text("очікується число", "a number is expected")
 TOO_LARGE = Text("число завелике", "the number is too large")
 
 

@@ -10,7 +10,7 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.requests import ListRequest, TaskRequest, malformed, read_moment
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, from_to, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery
 
@@ -58,12 +58,12 @@ async def list_receipts(request: TaskRequest, devices: Devices, store: IStore, a
     names = _registers(asked, devices)
     size = asked.pg_cnt or PAGE_SIZE
     if not 1 <= size <= LARGEST_PAGE:
-        raise malformed("fiscal.pg_cnt", f"a number from 1 to {LARGEST_PAGE} is expected")
+        raise malformed("fiscal.pg_cnt", from_to(1, LARGEST_PAGE))
     page = asked.pg_no or 1
     if page < 1:
-        raise malformed("fiscal.pg_no", "a number from 1 is expected")
+        raise malformed("fiscal.pg_no", from_to(1))
     if asked.dt_order.lower() not in ("", "asc", "desc"):
-        raise malformed("fiscal.dt_order", "asc or desc is expected")
+        raise malformed("fiscal.dt_order", one_of("asc", "desc"))
     found = await store.find_documents(
         DocumentQuery(
             devices=list(names),

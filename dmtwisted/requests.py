@@ -27,12 +27,14 @@ MAX_DEPTH = 64
 MAX_TAG = 200
 """The longest ``tag``, in characters (specification 8)."""
 
-TEXT_EXPECTED = Text("потрібен текст", "a text is expected")
-WHOLE_EXPECTED = Text("потрібне ціле число", "a whole number is expected")
-OBJECT_EXPECTED = Text("потрібен об’єкт", "an object is expected")
-ARRAY_EXPECTED = Text("потрібен масив", "an array is expected")
+TEXT_EXPECTED = Text("очікується текст", "a text is expected")
+WHOLE_EXPECTED = Text("очікується ціле число", "a whole number is expected")
+OBJECT_EXPECTED = Text("очікується об’єкт", "an object is expected")
+ARRAY_EXPECTED = Text("очікується масив", "an array is expected")
+TASK_EXPECTED = Text("очікується номер завдання", "a task number is expected")
+BASE64_EXPECTED = Text("очікується base64", "base64 is expected")
 NEGATIVE = Text("число не може бути від’ємним", "the number cannot be negative")
-DISCOUNT_EXPECTED = Text("потрібно 0 (сума) або 1 (відсоток)", "0 (amount) or 1 (percent) is expected")
+DISCOUNT_EXPECTED = Text("очікується 0 (сума) або 1 (відсоток)", "0 (amount) or 1 (percent) is expected")
 _TOO_DEEP = Text(
     f"об’єкти й масиви вкладено глибше {MAX_DEPTH} рівнів", f"objects and arrays lie more than {MAX_DEPTH} deep"
 )

@@ -76,12 +76,20 @@ def one_of(*choices: object) -> Text:
         *most, final = (in_language(one, language) if isinstance(one, Text) else str(one) for one in choices)
         return last.join([", ".join(most), final] if most else [final])
 
-    return Text(f"потрібно {listed('uk', ' або ')}", f"{listed('en', ' or ')} is expected")
+    return Text(f"очікується {listed('uk', ' або ')}", f"{listed('en', ' or ')} is expected")
 
 
-def at_most(characters: int) -> Text:
-    """That a text may have so many ``characters``."""
-    return Text(f"щонайбільше {characters} символів", f"at most {characters} characters are taken")
+def from_to(least: float, most: float | None = None) -> Text:
+    """That a number within these limits is expected."""
+    if most is None:
+        return Text(f"очікується число від {least:g}", f"a number from {least:g} is expected")
+    return Text(f"очікується число від {least:g} до {most:g}", f"a number from {least:g} to {most:g} is expected")
+
+
+def at_most(characters: int, given: int | None = None) -> Text:
+    """That a text may have so many ``characters``, not as many as are ``given``."""
+    limit = Text(f"щонайбільше {characters} символів", f"at most {characters} characters are taken")
+    return limit if given is None else joined(limit, Text(f"а не {given}", f"not {given}"), separator=", ")
 
 
 _Line = tuple[Group, int, Action, Text, Text, Text]

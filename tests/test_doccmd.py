@@ -44,6 +44,7 @@ from dmtwisted.documents.model import (
 from dmtwisted.documents.pictures import as_png
 from dmtwisted.documents.template import SAMPLE
 from dmtwisted.results import Refused, Res
+from tests.language_check import english
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "printers.md"
 ALIGNS: tuple[Align, ...] = ("left", "center", "right")
@@ -56,6 +57,14 @@ def png(width: int, height: int, kind: str = "PNG") -> str:
     return b64encode(file.getvalue()).decode()
 
 
+_NAMES = """
+text align bold underline size pair left right center rule char qr data level module image barcode height label logo
+feed cut partial drawer pin beep L M Q H Code ASCII BMP
+"""
+NAMES = tuple(_NAMES.split())
+"""Commands and members of the document language, and names that its refusals have."""
+
+
 class Refusals(SynchronousTestCase):
     """Tests of refusals and their paths."""
 
@@ -63,7 +72,7 @@ class Refusals(SynchronousTestCase):
         """Why a document is refused."""
         refused = self.assertRaises(Refused, read_doccmd, list(commands))
         self.assertIs(refused.res, Res.MALFORMED)
-        return str(refused.details[0])
+        return english(refused, *NAMES)
 
 
 class CommandTests(Refusals):
@@ -217,7 +226,7 @@ class RefusalTests(Refusals):
         values: tuple[object, ...] = (None, {}, "cut", 1)
         for value in values:
             refused = self.assertRaises(Refused, read_doccmd, value, "doc")
-            self.assertEqual(refused.details, ("doc: an array is expected",))
+            self.assertEqual(english(refused, *NAMES), "doc: an array is expected")
 
     def test_broken_picture(self) -> None:
         """A file with the header of a picture and an invalid rest is refused with its path."""
@@ -249,7 +258,7 @@ class RefusalTests(Refusals):
             form = read_doccmd([{**command, "cmd": name} for command in commands])
         except Refused as refused:
             self.assertIs(refused.res, Res.MALFORMED)
-            self.assertTrue(str(refused.details[0]).startswith("doc.doccmd["))
+            self.assertTrue(english(refused, *NAMES).startswith("doc.doccmd["))
         else:
             self.assertEqual(len(form), len(commands))
 
@@ -257,7 +266,7 @@ class RefusalTests(Refusals):
         """A document is the array itself; a text is refused, whatever is in it."""
         for text in ("[", "[{'cmd': 'cut'}]", '[{"cmd": "cut"}]', b"\xff", "[1e999999999]"):
             refused = self.assertRaises(Refused, read_doccmd, text)
-            self.assertIn("doccmd", str(refused.details[0]))
+            self.assertIn("doccmd", english(refused, *NAMES))
 
 
 class LimitTests(Refusals):
@@ -356,12 +365,12 @@ class LinesTests(SynchronousTestCase):
             ({"t": "x", "align": "top"}, "align: left, center or right is expected"),
         ):
             refused = self.assertRaises(Refused, read_lines, [{}, {}, line])
-            self.assertEqual(refused.details, (f"doc.lines[2].{reason}",))
+            self.assertEqual(english(refused, *NAMES), f"doc.lines[2].{reason}")
 
     def test_too_many(self) -> None:
         """More than 10,000 lines are refused."""
         refused = self.assertRaises(Refused, read_lines, [{}] * 10_001)
-        self.assertEqual(refused.details, ("doc.lines: at most 10000 elements are taken, not 10001",))
+        self.assertEqual(english(refused, *NAMES), "doc.lines: at most 10000 elements are taken, not 10001")
 
 
 texts = st.text(max_size=60)
@@ -467,7 +476,7 @@ class PageTests(SynchronousTestCase):
         page = PAGE.read_text(encoding="utf-8")
         for command in ("text", "pair", "rule", "qr", "barcode", "image", "logo", "feed", "cut", "drawer", "beep"):
             refused = self.assertRaises(Refused, read_doccmd, [{"cmd": command, "nonsense": 1}])
-            known = str(refused.details[0]).partition("; ")[2].removesuffix(" can be given").split(", ")
+            known = english(refused, *NAMES).partition("; ")[2].removesuffix(" can be given").split(", ")
             (row,) = re.findall(rf"^\| `{command}` \|.*$", page, re.M)
             for member in known:
                 self.assertIn(f"`{member}`", row)

@@ -25,8 +25,8 @@ from dmtwisted.requests import (
     read_json,
     read_task,
 )
-from dmtwisted.results import Action, Refused, Res, Text
-from tests.language_check import mixed
+from dmtwisted.results import Action, Refused, Res
+from tests.language_check import english
 from tests.specification import promises
 
 Place = tuple[str | int, ...]
@@ -168,10 +168,7 @@ class _RequestCase(SynchronousTestCase):
         refused = self.assertRaises(Refused, read, request)
         self.assertIs(refused.res, Res.MALFORMED)
         self.assertEqual((refused.res.code, refused.action, len(refused.details)), (2000, Action.CORRECT, 1))
-        reason = refused.details[0]
-        assert isinstance(reason, Text)
-        self.assertEqual(mixed(reason), [])
-        return reason.en
+        return english(refused)
 
     def place_of_complaint(self, request: Any) -> str:
         """The path in the refusal of ``request``."""
@@ -863,10 +860,7 @@ class AnythingTests(SynchronousTestCase):
         except Refused as refused:
             self.assertIs(refused.res, Res.MALFORMED)
             refused.errortxt("uk").encode()
-            reason = refused.details[0]
-            assert isinstance(reason, Text)
-            self.assertEqual(mixed(reason), [])
-            return reason.en
+            return english(refused)
         return ""
 
     @given(st.binary(max_size=200))

@@ -26,6 +26,7 @@ ROOMS = (
     "dmtwisted.crash_points",
     "dmtwisted.pace",
     "dmtwisted.results",
+    "dmtwisted.wording",
     "dmtwisted.money",
     "dmtwisted.security",
     "dmtwisted.hardened",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -43,7 +43,9 @@ from dmtwisted.documents.model import (
     Symbology,
 )
 from dmtwisted.documents.pictures import as_png, size_of
-from dmtwisted.requests import Members, malformed
+from dmtwisted.requests import ARRAY_EXPECTED, BASE64_EXPECTED, OBJECT_EXPECTED, TEXT_EXPECTED, Members, malformed
+from dmtwisted.results import Text, at_most, from_to, joined, one_of
+from dmtwisted.wording import wording
 from protocols.printers import raster
 
 MOST_ELEMENTS = 10_000
@@ -124,28 +126,51 @@ _MEMBERS = {name: tuple(usual) for name, usual in _USUAL.values()}
 
 def _read_each(value: object, path: str, read: Callable[[_Strict], Element]) -> list[Element]:
     if not isinstance(value, list):
-        raise malformed(path, "an array is expected")
+        raise malformed(path, ARRAY_EXPECTED)
     if len(value) > MOST_ELEMENTS:
-        raise malformed(path, f"at most {MOST_ELEMENTS} elements are taken, not {len(value)}")
+        raise malformed(path, _too_many(len(value)))
     form: list[Element] = []
     rows = codes = dots = 0
     for index, entry in enumerate(value):
         where = f"{path}[{index}]"
         if not isinstance(entry, dict):
-            raise malformed(where, "an object is expected")
+            raise malformed(where, OBJECT_EXPECTED)
         members = _Strict(entry, where)
         element = read(members)
         rows += _rows(element)
         if rows > MOST_ROWS:
-            raise malformed(where, f"the document is longer than {MOST_ROWS} lines")
+            raise malformed(where, _TOO_LONG)
         codes += isinstance(element, Qr)
         if codes > MOST_CODES:
-            raise malformed(where, f"at most {MOST_CODES} QR codes are taken")
+            raise malformed(where, _CODES_TOO_MANY)
         dots += members.dots
         if dots > MOST_DOTS:
-            raise malformed(where, f"the pictures have more than {MOST_DOTS} dots together")
+            raise malformed(where, _DOTS_TOO_MANY)
         form.append(element)
     return form
+
+
+_TOO_LONG = Text(f"документ довший за {MOST_ROWS} рядків", f"the document is longer than {MOST_ROWS} lines")
+_CODES_TOO_MANY = Text(f"щонайбільше {MOST_CODES} QR-кодів", f"at most {MOST_CODES} QR codes are taken")
+_DOTS_TOO_MANY = Text(
+    f"малюнки разом мають понад {MOST_DOTS} точок", f"the pictures have more than {MOST_DOTS} dots together"
+)
+_UNKNOWN_MEMBER = Text("невідоме поле", "unknown member")
+_PRINTABLE = Text(
+    "очікується один або кілька друкованих знаків", "one or more characters that can be printed are expected"
+)
+
+
+def _too_many(count: int) -> Text:
+    return Text(
+        f"щонайбільше {MOST_ELEMENTS} елементів, а не {count}",
+        f"at most {MOST_ELEMENTS} elements are taken, not {count}",
+    )
+
+
+def _can_be(names: Iterable[str]) -> Text:
+    listed = ", ".join(names)
+    return Text(f"можна: {listed or 'жодного'}", f"{listed or 'none'} can be given")
 
 
 def _rows(element: Element) -> int:
@@ -174,29 +199,29 @@ class _Strict(Members):
         """Check that no other members are given."""
         for name in self._values:
             if name != "cmd" and name not in names:
-                raise malformed(self.path(name), f"unknown member; {', '.join(names) or 'none'} can be given")
+                raise malformed(self.path(name), joined(_UNKNOWN_MEMBER, _can_be(names), separator="; "))
 
     def needed(self, name: str, longest: int = LONGEST_TEXT) -> str:
         """A required text, which may be empty."""
         if not self.has(name):
-            raise malformed(self.path(name), "a text is expected")
+            raise malformed(self.path(name), TEXT_EXPECTED)
         text = self.text(name)
         if len(text) > longest:
-            raise malformed(self.path(name), f"at most {longest} characters are taken, not {len(text)}")
+            raise malformed(self.path(name), at_most(longest, len(text)))
         return text
 
     def within(self, name: str, usual: int, least: int, most: int) -> int:
         """A whole number in a range; ``usual`` when absent."""
         number = self.integer(name, usual)
         if not least <= number <= most:
-            raise malformed(self.path(name), f"a number from {least} to {most} is expected")
+            raise malformed(self.path(name), from_to(least, most))
         return number
 
     def choice(self, name: str, usual: str, choices: tuple[str, ...]) -> Any:
         """One of ``choices``; ``usual`` when absent."""
         word = self.text(name) or usual
         if word not in choices:
-            raise malformed(self.path(name), f"{', '.join(choices[:-1])} or {choices[-1]} is expected")
+            raise malformed(self.path(name), one_of(*choices))
         return word
 
     def align(self, usual: Align) -> Align:
@@ -214,7 +239,7 @@ class _Strict(Members):
         try:
             check_barcode(kind, data)
         except ValueError as error:
-            raise malformed(self.path(name), str(error)) from None
+            raise malformed(self.path(name), wording(error)) from None
         return data
 
     def picture(self, name: str, dots: int) -> Image:
@@ -225,7 +250,7 @@ class _Strict(Members):
         try:
             source = b64decode(text, validate=True)
         except (NotBase64, ValueError):
-            raise malformed(self.path(name), "base64 is expected") from None
+            raise malformed(self.path(name), BASE64_EXPECTED) from None
         try:
             width, height = size_of(source)
             if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE and width * height <= MOST_DOTS):
@@ -233,7 +258,7 @@ class _Strict(Members):
             self.dots = width * height
             return _picture(source, dots)
         except ValueError as error:
-            raise malformed(self.path(name), str(error)) from None
+            raise malformed(self.path(name), wording(error)) from None
 
 
 _picture = lru_cache(maxsize=8)(raster.picture)
@@ -244,8 +269,8 @@ def _command(members: _Strict, dots: int) -> Element:
     name = members.text("cmd")
     read = _COMMANDS.get(name)
     if read is None:
-        known = f"{', '.join(_COMMANDS)} can be given"
-        raise malformed(members.path("cmd"), f"unknown command {name!r}; {known}" if name else known)
+        unknown = Text(f"невідома команда «{name}»", f"unknown command {name!r}") if name else ""
+        raise malformed(members.path("cmd"), joined(unknown, _can_be(_COMMANDS), separator="; "))
     members.only(*_MEMBERS[name])
     return read(members, dots)
 
@@ -267,7 +292,7 @@ def _pair(members: _Strict, dots: int) -> Pair:
 def _rule(members: _Strict, dots: int) -> Rule:
     char = members.needed("char", LONGEST_RULE) if members.has("char") else "-"
     if not char.isprintable() or not char:
-        raise malformed(members.path("char"), "one or more characters that can be printed are expected")
+        raise malformed(members.path("char"), _PRINTABLE)
     return Rule(char)
 
 
@@ -277,7 +302,11 @@ def _qr(members: _Strict, dots: int) -> Qr:
     size = len(data.encode("utf-8", "replace"))
     if size > QR_CAPACITY[level]:
         raise malformed(
-            members.path("data"), f"a QR code of level {level} takes 1 to {QR_CAPACITY[level]} bytes, not {size}"
+            members.path("data"),
+            Text(
+                f"QR-код рівня {level} вміщує від 1 до {QR_CAPACITY[level]} байтів, а не {size}",
+                f"a QR code of level {level} takes 1 to {QR_CAPACITY[level]} bytes, not {size}",
+            ),
         )
     module = members.within("module", 0, 1, 16) if members.has("module") else None
     return Qr(data, module, level, members.align("center"))
@@ -345,7 +374,7 @@ _LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: "qr"}
 def _styled_line(members: _Strict) -> Element:
     kind = _LINE_KINDS.get(members.integer("qr_type"))
     if kind is None:
-        raise malformed(members.path("qr_type"), "0, 1, 2 or 100 is expected")
+        raise malformed(members.path("qr_type"), one_of(*_LINE_KINDS))
     if kind == "":
         text = members.needed("t") if members.has("t") else ""
         # A till may write a line break as two characters (docs/reference/http-interface.md#characters).

@@ -17,6 +17,7 @@ from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.registers.keys import AFTER_EMERGENCY, ISigningKey, key_members, owner_until
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import signing_agent
 from protocols.fiscal.client import Exchange
@@ -118,7 +119,9 @@ class AgentKey:
 
         :raises Refused: 2003, always.
         """
-        raise Refused(Res.KEY_UNREADABLE, f"the key is kept by the signing agent {self._url}; replace it there")
+        raise Refused(
+            Res.KEY_UNREADABLE, wording(f"the key is kept by the signing agent {self._url}; replace it there")
+        )
 
     def allow(self, document: Document) -> None:
         """Note whether another key may begin with ``document``."""
@@ -155,7 +158,7 @@ class AgentKey:
 
 
 def _failed(why: str) -> Refused:
-    return Refused(Res.SIGNING_FAILED, f"signing agent: {why}")
+    return Refused(Res.SIGNING_FAILED, wording(f"signing agent: {why}"))
 
 
 def _certificate_in(raw: bytes) -> Certificate:

@@ -7,15 +7,15 @@ up, and totals add up rounded values (docs/reference/http-interface.md#arithmeti
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dmtwisted.documents import catalogue
 from dmtwisted.documents.catalogue import CARD, CASH, VAT_INSIDE_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
 from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.requests import Discount, PayRequest, ReceiptRequest, RowRequest, malformed
-from dmtwisted.results import Refused, Res
+from dmtwisted.requests import NEGATIVE, Discount, PayRequest, ReceiptRequest, RowRequest, malformed
+from dmtwisted.results import Refused, Res, Text, joined
 from dmtwisted.security import mask_pan
 
 ROW_TOLERANCE = 100
@@ -47,7 +47,7 @@ class Rates:
     def group(self, code: str, device: str) -> TaxGroup:
         """The enabled tax group ``code``; an empty code means the register's default.
 
-        :raises Refused: 1078 without any groups, 1087 for an unknown one, 1110 for one that is not enabled.
+        :raises Refused: 1078 without any groups, 1087 for one that is unknown or not enabled.
         """
         code = code or self._default_group
         found = self._groups.get(code)
@@ -55,9 +55,7 @@ class Rates:
             return found
         if not self._groups:
             raise Refused(Res.TAX_GROUPS_MISSING, device)
-        if found is None and code not in _KNOWN_GROUPS:
-            raise Refused(Res.WRONG_TAX_GROUP, code)
-        raise Refused(Res.CODE_NOT_ENABLED, code)
+        raise Refused(Res.WRONG_TAX_GROUP, code, note=_enabled(self._groups))
 
     def letter(self, code: int) -> str:
         """The letter of the tax group ``code``; empty when the register has no such group any more."""
@@ -74,11 +72,16 @@ class Rates:
         if found is not None and found.enabled:
             return found
         if found is None and code not in _KNOWN_PAY_TYPES:
-            raise Refused(Res.WRONG_PAYMENT_TYPE, code)
-        raise Refused(Res.CODE_NOT_ENABLED, code)
+            raise Refused(Res.WRONG_PAYMENT_TYPE, code, note=_enabled(self._pay_types))
+        raise Refused(Res.CODE_NOT_ENABLED, code, note=_enabled(self._pay_types))
 
 
-_KNOWN_GROUPS = {str(group.code) for group in catalogue.TAX_GROUPS}
+def _enabled(known: Mapping[str, TaxGroup] | Mapping[str, PayType]) -> Text:
+    """Which of the ``known`` codes a receipt may have."""
+    codes = ", ".join(code for code, one in known.items() if one.enabled) or "-"
+    return Text(f"у налаштуваннях каси ввімкнено: {codes}", f"enabled in the register's settings: {codes}")
+
+
 _KNOWN_PAY_TYPES = {str(pay_type.code) for pay_type in catalogue.PAY_TYPES}
 
 
@@ -93,7 +96,11 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
         raise Refused(Res.EMPTY_ROWS)
     if before != asked.sum:
         raise Refused(
-            Res.RECEIPT_SUM_DIFFERS, note=f"rows {hryvnias(before)}, fiscal.receipt.sum {hryvnias(asked.sum)}"
+            Res.RECEIPT_SUM_DIFFERS,
+            note=Text(
+                f"рядки разом {hryvnias(before)}, fiscal.receipt.sum {hryvnias(asked.sum)}",
+                f"the rows make {hryvnias(before)}, fiscal.receipt.sum is {hryvnias(asked.sum)}",
+            ),
         )
     goods = _spread(asked.discounts, goods)
     return _receipt(asked, goods, sum(good.cost - good.disc for good in goods), settings, rates)
@@ -165,13 +172,13 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
                 raise Refused(Res.FORBIDDEN_CHARACTER, index + 1, repr(code))
     for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
         if value < 0:
-            raise malformed(f"fiscal.receipt.rows[{index}].{member}", "the number cannot be negative")
+            raise malformed(f"fiscal.receipt.rows[{index}].{member}", NEGATIVE)
     calculated = half_up(row.price * row.cnt, 1000)
     cost = calculated if row.cost is None or not row.cost else row.cost
     if not calculated or abs(calculated - cost) > ROW_TOLERANCE:
         raise Refused(
             Res.ROW_SUM_DIFFERS,
-            note=f"fiscal.receipt.rows[{index}]: price × cnt {hryvnias(calculated)}, cost {hryvnias(cost)}",
+            note=f"fiscal.receipt.rows[{index}]: price × cnt = {hryvnias(calculated)}, cost = {hryvnias(cost)}",
         )
     disc = sum(_part(discount, cost) for discount in row.discounts)
     if cost - disc < LEAST_PRICE:
@@ -314,7 +321,7 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
         pay_type = rates.pay_type(pay.type)
         for member, value in (("sum", pay.sum), ("change", pay.change)):
             if value < 0:
-                raise malformed(f"fiscal.receipt.pays[{index}].{member}", "the number cannot be negative")
+                raise malformed(f"fiscal.receipt.pays[{index}].{member}", NEGATIVE)
         if pay.sum:
             pays.append((pay, pay_type))
         elif exact:
@@ -333,7 +340,7 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
             sums = [amount + share for amount, share in zip(sums, shares, strict=True)]
     if rounding and pays and not any(shares):
         shares[in_cash.index(True) if any(in_cash) else 0] = rounding
-    changes = _changes(sums, [pay.change for pay, _ in pays], in_cash, exact + rounding)
+    changes = _changes(sums, [pay.change for pay, _ in pays], in_cash, exact + rounding, step)
     return [
         _payment(pay, pay_type, amount - change, amount, change, share)
         for (pay, pay_type), amount, change, share in zip(pays, sums, changes, shares, strict=True)
@@ -349,7 +356,7 @@ def _shares(rounding: int, sums: list[int], in_cash: list[bool]) -> list[int]:
     return shares
 
 
-def _changes(sums: list[int], stated: list[int], in_cash: list[bool], due: int) -> list[int]:
+def _changes(sums: list[int], stated: list[int], in_cash: list[bool], due: int, step: int) -> list[int]:
     """The change out of each payment; raises each of ``sums`` to the money given.
 
     Tills send the amount that stays, with the change beside it, or the amount given, with or without the change
@@ -363,19 +370,27 @@ def _changes(sums: list[int], stated: list[int], in_cash: list[bool], due: int) 
     if any(stated):
         if given - sum(stated) == due and all(change < amount for change, amount in zip(stated, sums, strict=True)):
             return stated
-        raise _pays_differ(due, given)
+        raise _pays_differ(due, given, step)
     excess = given - due
     changes = []
     for amount, is_cash in zip(sums, in_cash, strict=True):
         changes.append(min(excess, amount - 1) if is_cash and excess > 0 else 0)
         excess -= changes[-1]
     if excess:
-        raise _pays_differ(due, given)
+        raise _pays_differ(due, given, step)
     return changes
 
 
-def _pays_differ(due: int, given: int) -> Refused:
-    return Refused(Res.PAYS_DIFFER, note=f"to pay {hryvnias(due)}, fiscal.receipt.pays {hryvnias(given)}")
+def _pays_differ(due: int, given: int, step: int) -> Refused:
+    sums = Text(
+        f"до сплати {hryvnias(due)}, fiscal.receipt.pays {hryvnias(given)}",
+        f"to pay {hryvnias(due)}, fiscal.receipt.pays {hryvnias(given)}",
+    )
+    rounds = Text(f"крок заокруглення {hryvnias(step)}", f"rounding step {hryvnias(step)}") if step else _NO_ROUNDING
+    return Refused(Res.PAYS_DIFFER, note=joined(sums, rounds, separator=", "))
+
+
+_NO_ROUNDING = Text("заокруглення вимкнено", "rounding is off")
 
 
 def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, change: int, rounding: int) -> Payment:

@@ -31,6 +31,7 @@ from dmtwisted.registers.warnings import due_warnings
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentIntent, Intent, OperationRow, Outcome, State
+from dmtwisted.wording import wording
 
 KIND, UNTAGGED = "fiscal", "untagged"
 """The kinds of a register's operations in the journal; those without a tag of the caller's have keys of our own."""
@@ -196,7 +197,7 @@ class Books:
                 raise outcome.refused
             else:
                 # The shift's closing after an accepted Z is due whatever came in between: it is tried again.
-                why = outcome.why if isinstance(outcome, Unknown) else outcome.refused.errortxt("uk")
+                why = wording(outcome.why if isinstance(outcome, Unknown) else outcome.refused)
                 self.stored = None
                 await self.conclude(n, State.UNKNOWN, request=_kept_of(submissions))
                 reached("document.doubt-stored")
@@ -204,7 +205,7 @@ class Books:
                     "{device}: it is unknown what became of document {number}: {why}",
                     device=self.name,
                     number=number,
-                    why=why,
+                    why=why.en,
                 )
                 raise Refused(Res.TAX_SERVICE_UNAVAILABLE, action=Action.COLLISION, aq_errortxt=why)
         return await self._complete(n, submissions, warnings)

@@ -24,6 +24,7 @@ from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res, in_language
 from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import OperationRow, State
+from dmtwisted.wording import wording
 
 VOIDS = 8
 """Void operations under one number that are remembered."""
@@ -119,7 +120,7 @@ class Collisions:
             found = Absent() if submission.stays_here else await self._channel.probe(number, submission.sent)
             reached("collision.asked")
             if isinstance(found, Unknown):
-                raise Refused(found.res, aq_errortxt=found.why)
+                raise Refused(found.res, aq_errortxt=wording(found.why))
             if isinstance(found, Absent):
                 if index == 0:
                     self.log.info(
@@ -180,7 +181,7 @@ class Collisions:
                 ours=ours,
             )
             why = f"restored from a backup: the next number is {ours} here and {theirs} at the tax service"
-            raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=why)
+            raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=wording(why))
         await compared(self._store, self._n)
         self.log.info("{device} agrees with its tax service on the number {ours}", device=self._name, ours=ours)
 

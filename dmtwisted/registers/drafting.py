@@ -32,7 +32,7 @@ from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.shift import shift
 from dmtwisted.registers.totals import RECEIPTS, RegisterState
 from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, one_of
 from protocols.fiscal.offline import control_number, fiscal_number
 
 LONGEST_OFFLINE = 35 * 3_600_000
@@ -261,7 +261,7 @@ class Drafting:
             raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
         pay_type = self._rates.pay_type(given.type)
         if pay_type.code != CASH:
-            raise Refused(Res.WRONG_PAYMENT_TYPE, given.type)
+            raise Refused(Res.WRONG_PAYMENT_TYPE, given.type, note=one_of(CASH))
         return cash_move(given, pay_type)
 
     def _check_cash(self, state: RegisterState, amount: int) -> None:

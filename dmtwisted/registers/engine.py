@@ -27,7 +27,7 @@ from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.offline_sessions import OfflineSessions
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState
-from dmtwisted.requests import FiscalRequest, ReceiptRequest, TaskRequest, malformed
+from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, OperationRow
@@ -173,7 +173,7 @@ class SoftwareRegister:
             return done
         if request.fiscal is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal")
-        raise malformed("fiscal.task", "a task number is expected")
+        raise malformed("fiscal.task", TASK_EXPECTED)
 
     # What a tag has already
 

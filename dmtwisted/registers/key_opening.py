@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dmtwisted.results import Text, Words
+from dmtwisted.wording import wording
 from protocols.fiscal.crypto.certificates import Certificate, read_certificates
-from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
+from protocols.fiscal.crypto.errors import CryptoError, Malformed, SelfTestFailed
 from protocols.fiscal.crypto.key_files import open_key_file
 from protocols.fiscal.crypto.key_formats import write_private_key
 from protocols.fiscal.crypto.signer import signer_of
@@ -43,7 +45,7 @@ class Opened(msgspec.Struct, frozen=True):
     """The key of a file, or why it cannot be read; ``broken`` when this machine cannot sign at all."""
 
     plain: PlainKey | None = None
-    why: str = ""
+    why: Words = ""
     broken: bool = False
 
 
@@ -53,10 +55,19 @@ def work(given: bytes) -> bytes:
     try:
         opened = Opened(plain=_plain(upload))
     except SelfTestFailed as error:
-        opened = Opened(why=str(error), broken=True)
+        opened = Opened(why=wording(error), broken=True)
     except CryptoError as error:
-        opened = Opened(why=str(error))
+        opened = Opened(why=why_of(error))
     return msgspec.json.encode(opened)
+
+
+def why_of(error: CryptoError) -> Text:
+    """Why a file cannot be read; what exactly is wrong with its bytes is for who reads the log."""
+    why = wording(error)
+    return Text(_DAMAGED, why.en) if isinstance(error, Malformed) and why.uk == why.en else why
+
+
+_DAMAGED = "файл пошкоджено, або це інший файл"
 
 
 def certificates_in(files: Sequence[bytes]) -> list[Certificate]:

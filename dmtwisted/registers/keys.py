@@ -23,6 +23,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.store.interface import IStore
 from dmtwisted.system.apart import apart
+from dmtwisted.wording import wording
 from protocols.fiscal.crypto.errors import CryptoError, SelfTestFailed
 from protocols.fiscal.crypto.signer import BuiltInSigner, KeyFacts, open_signer
 
@@ -141,10 +142,10 @@ class SigningKey:
             plain = msgspec.json.decode(self._secrets.read(self._kept.sealed, self._place), type=PlainKey)
             return await self._clock.aside(_signer_of, plain)
         except SelfTestFailed as error:
-            raise Refused(Res.SIGNING_FAILED, str(error)) from error
+            raise Refused(Res.SIGNING_FAILED, wording(error)) from error
         except (SecretsError, msgspec.MsgspecError, CryptoError) as error:
             self.log.error("{device}: the key cannot be opened: {why}", device=self._name, why=str(error))
-            raise Refused(Res.KEY_NOT_LOADED, note=str(error)) from error
+            raise Refused(Res.KEY_NOT_LOADED, note=wording(error)) from error
 
     async def ready(self) -> None:
         """As `signer`."""
@@ -168,13 +169,13 @@ class SigningKey:
         signer = await self._clock.aside(_signer_of, plain)
         facts = signer.facts
         if facts.valid_from > self._moment():
-            raise Refused(Res.KEY_UNREADABLE, f"the certificate begins on {facts.valid_from:%Y-%m-%d}")
+            raise Refused(Res.KEY_UNREADABLE, wording(f"the certificate begins on {facts.valid_from:%Y-%m-%d}"))
         if facts.valid_to < self._moment():
-            raise Refused(Res.KEY_UNREADABLE, f"the certificate ended on {facts.valid_to:%Y-%m-%d}")
+            raise Refused(Res.KEY_UNREADABLE, wording(f"the certificate ended on {facts.valid_to:%Y-%m-%d}"))
         try:
             sealed = self._secrets.seal(msgspec.json.encode(plain).decode(), self._place)
         except SecretsError as error:
-            raise Refused(Res.KEY_UNREADABLE, str(error)) from error
+            raise Refused(Res.KEY_UNREADABLE, wording(error)) from error
         kept = KeptKey(
             sealed=sealed,
             subject=facts.subject,
@@ -202,7 +203,7 @@ class SigningKey:
         """The key in an uploaded file, opened in a process that can be ended."""
         result = await apart(self._clock.reactor, WORK, msgspec.json.encode(upload), PATIENCE)
         if result is None:
-            raise Refused(Res.KEY_UNREADABLE, "it takes too long to open")
+            raise Refused(Res.KEY_UNREADABLE, wording("it takes too long to open"))
         opened = msgspec.json.decode(result, type=Opened)
         if opened.plain is None:
             raise Refused(Res.SIGNING_FAILED if opened.broken else Res.KEY_UNREADABLE, opened.why)
@@ -283,7 +284,7 @@ def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
     try:
         return signer.sign(made)
     except CryptoError as error:
-        raise Refused(Res.SIGNING_FAILED, str(error)) from error
+        raise Refused(Res.SIGNING_FAILED, wording(error)) from error
 
 
 def _signer_of(plain: PlainKey) -> BuiltInSigner:

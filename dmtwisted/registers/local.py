@@ -28,9 +28,10 @@ from dmtwisted.registers.interface import (
 from dmtwisted.registers.shift import shift
 from dmtwisted.registers.totals import RegisterState
 from dmtwisted.requests import FiscalRequest, TaskRequest, malformed, read_moment
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
+from dmtwisted.wording import wording
 
 InfoAndForm = tuple[object, list[Element] | None]
 """``info`` of the answer, and the print form of tasks that have one."""
@@ -78,12 +79,12 @@ class LocalTasks:
         for index, line in enumerate(fiscal.lines):
             kind = LINE_KINDS.get(line.qr_type)
             if kind is None:
-                raise malformed(f"fiscal.lines[{index}].qr_type", "0, 1, 2 or 100 is expected")
+                raise malformed(f"fiscal.lines[{index}].qr_type", one_of(*LINE_KINDS))
             if kind:
                 try:
                     check_barcode(kind, line.t)
                 except ValueError as error:
-                    raise malformed(f"fiscal.lines[{index}].t", str(error)) from None
+                    raise malformed(f"fiscal.lines[{index}].t", wording(error)) from None
         lines = [(line.t, line.qr_type) for line in fiscal.lines]
         form = service_form(self._header, occasion.cashier, occasion.at, lines)
         return infos.number_info(occasion, state), form

@@ -33,6 +33,7 @@ from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow
+from dmtwisted.wording import wording
 
 REVOCABLE = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL})
 """Documents that may be revoked: those that move money."""
@@ -83,7 +84,9 @@ async def read_revocation(store: IStore, device_n: int, kind: str, first: int) -
     begun = await store.find(device_n, kind, begin_key(first))
     revocation = decode(begun.request).revocation if begun is not None else None
     if revocation is None:
-        raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=f"the offline begin {first} is not in the journal")
+        raise Refused(
+            Res.COLLISION_UNSOLVABLE, aq_errortxt=wording(f"the offline begin {first} is not in the journal")
+        )
     return revocation
 
 
@@ -105,8 +108,10 @@ async def begin_to_send(store: IStore, channel: IFiscalChannel, lost: Revocation
             await _note(store, lost.operation, OnlineCopy(first + 1, REVOKED, found.fiscal_number))
             return lost.revoking
         if isinstance(found, Absent):
-            raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=f"the server is not sure about document {first}")
-    raise Refused(found.res, aq_errortxt=found.why)
+            raise Refused(
+                Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(f"the server is not sure about document {first}")
+            )
+    raise Refused(found.res, aq_errortxt=wording(found.why))
 
 
 async def _note(store: IStore, n: int, copy: OnlineCopy) -> None:

@@ -16,9 +16,10 @@ from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.kept import OnlineCopy, Revocation, with_copy
 from dmtwisted.registers.lost_online import begin_key, begin_to_send, lost_in, read_revocation, revocable
 from dmtwisted.registers.totals import BY_ITSELF
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, in_language
 from dmtwisted.store.restored import read_mark
 from dmtwisted.store.values import OperationRow, State
+from dmtwisted.wording import wording
 
 PACKAGE = 100
 """Documents of one package; the session's closing document follows in a package of its own."""
@@ -76,7 +77,7 @@ class OfflineSessions:
         except Refused as cannot:
             self.log.info("{device}: cannot go offline: {why}", device=self._name, why=str(cannot))
             return False
-        why = refused.aq_errortxt or str(refused)
+        why = in_language(refused.aq_errortxt, "en") or str(refused)
         self.log.warn("{device} went offline by itself: {why}", device=self._name, why=why)
         return True
 
@@ -112,7 +113,7 @@ class OfflineSessions:
         if isinstance(outcome, Rejected):
             raise outcome.refused
         if isinstance(outcome, Unknown):
-            raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=outcome.why)
+            raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(outcome.why))
         self._there = waiting[-1][0]
         return len(waiting) == PACKAGE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from uuid import UUID, uuid4, uuid5
 
-from dmtwisted.requests import PayTask, malformed
+from dmtwisted.requests import NEGATIVE, PayTask, malformed
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.interface import Order, Task
 
@@ -37,7 +37,7 @@ def order_of(pay: PayTask) -> Order:
     numbers = {"sum": pay.sum, "cash": pay.cash, "parts": pay.parts}
     for member, number in numbers.items():
         if number < 0:
-            raise malformed(f"pay.{member}", "the number cannot be negative")
+            raise malformed(f"pay.{member}", NEGATIVE)
     given = {
         **numbers,
         "refundid": pay.refundid.strip(),

@@ -27,7 +27,7 @@ from zope.interface.verify import verifyObject
 from dmtwisted.answers import repeated
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
-from dmtwisted.requests import TaskRequest, malformed
+from dmtwisted.requests import TASK_EXPECTED, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
@@ -109,7 +109,7 @@ class TerminalService:
         if pay is None:
             raise Refused(Res.MISSING_OBJECT, "pay")
         if pay.task is None:
-            raise malformed("pay.task", "a task number is expected")
+            raise malformed("pay.task", TASK_EXPECTED)
         if pay.task not in TASKS:
             raise Refused(Res.UNKNOWN_PAY_TASK, pay.task)
         labelled = bool(request.transaction_id.strip())

@@ -116,8 +116,8 @@ def picture(source: bytes, dots: int, align: Align = "center") -> Image:
         layers = opened.convert("RGBA")
         flat = Pictures.new("RGBA", layers.size, "white")
         flat.alpha_composite(layers)
-    except (OSError, SyntaxError, Pictures.DecompressionBombError) as error:
-        raise ValueError(f"this is not a picture: {error}") from None
+    except (OSError, SyntaxError, Pictures.DecompressionBombError):
+        raise ValueError("this is not a picture that can be read") from None
     grey = flat.convert("L")
     if grey.width > dots:
         grey = grey.resize((dots, max(1, grey.height * dots // grey.width)))

@@ -13,7 +13,7 @@ from zope.interface import Attribute, Interface
 
 from dmtwisted.documents.documents import Document
 from dmtwisted.registers.totals import Session
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Words
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ class Away(Refused):
     It is the tax service (1050) or the time-stamp provider (1069).
     """
 
-    def __init__(self, why: str = "", res: Res = Res.TAX_SERVICE_UNREACHABLE) -> None:
+    def __init__(self, why: Words = "", res: Res = Res.TAX_SERVICE_UNREACHABLE) -> None:
         if "%s" in res.text.en:
             super().__init__(res, why)
         else:
             super().__init__(res, aq_errortxt=why)
 
 
-def unreachable(why: str = "") -> Rejected:
+def unreachable(why: Words = "") -> Rejected:
     """The outcome of a document that did not leave."""
     return Rejected(Away(why))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dmtwisted.documents import documents
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from protocols.fiscal import verdicts
 from protocols.fiscal.error_codes import Code
 
@@ -51,7 +51,11 @@ def refusal_by_code(code: int, text: str) -> Refused:
 def _refusal(code: int, text: str, res: Res | None) -> Refused:
     # The server's number goes beside our text, its words into `aq_errortxt` alone: they may hold stems by which tills
     # recognise other errors (docs/reference/http-interface.md#error-texts).
-    return Refused(res or _BY_CODE.get(code, Res.TAX_SERVICE_ERROR), note=f"ФС {code}", aq_errortxt=text)
+    return Refused(
+        res or _BY_CODE.get(code, Res.TAX_SERVICE_ERROR),
+        note=Text(f"ФС {code}", f"fiscal server {code}"),
+        aq_errortxt=text,
+    )
 
 
 def _by_words(code: int, text: str, kind: str) -> Res | None:

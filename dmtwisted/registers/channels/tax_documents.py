@@ -20,7 +20,8 @@ from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
 from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, Receipt, ReportSide
 from dmtwisted.requests import malformed
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
+from dmtwisted.wording import wording
 from protocols.fiscal.check_goods import BodyRow, ExciseRow
 from protocols.fiscal.check_head import CheckHead, DocSubType, DocType
 from protocols.fiscal.check_xml import CardRow, Check, CheckTotal, PayRow, TaxRow
@@ -111,13 +112,18 @@ _MEMBERS = {"UKTZED": "code2", "DKPP": "code3"}
 def _refused(fault: Fault) -> Refused:
     found = _ROW_CODE.fullmatch(fault.path)
     if found is None:
-        return Refused(Res.TAX_SERVICE_WRONG_XML, note=str(fault))
-    return malformed(f"fiscal.receipt.rows[{int(found['row']) - 1}].{_MEMBERS[found['name']]}", fault.text)
+        return Refused(Res.TAX_SERVICE_WRONG_XML, note=wording(fault))
+    return malformed(f"fiscal.receipt.rows[{int(found['row']) - 1}].{_MEMBERS[found['name']]}", wording(fault.text))
 
 
 def _text(text: str, longest: int | None = None) -> str | None:
     """``text`` on one line, in characters that the server can read; `None` when it is empty."""
     return writable(" ".join(text.split()), longest) or None
+
+
+_NO_DOCUMENT = Text("податкова не має такого документа", "the tax service has no such document")
+_NO_ITEMS = Text("податкова не приймає чека без товарів", "the tax service takes no receipt without items")
+_NUMBER_EXPECTED = Text("очікується фіскальний номер каси", "a register's fiscal number is expected")
 
 
 # Heads
@@ -159,7 +165,7 @@ def _head(document: Document, desk: Desk, **more: Any) -> CheckHead:
 
 def _check(document: Document, desk: Desk) -> Check:
     if document.kind not in _TYPES:
-        raise Refused(Res.UNKNOWN_FISCAL_TASK, document.caller.task, note="the tax service has no such document")
+        raise Refused(Res.UNKNOWN_FISCAL_TASK, document.caller.task, note=_NO_DOCUMENT)
     if document.kind in (documents.SALE, documents.RETURN):
         assert document.receipt is not None
         return _receipt(document, document.receipt, desk)
@@ -188,7 +194,7 @@ _OPENINGS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
 
 def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
     if not receipt.goods:
-        raise Refused(Res.EMPTY_ROWS, note="the tax service takes no receipt without items")
+        raise Refused(Res.EMPTY_ROWS, note=_NO_ITEMS)
     comment = _text(f"{receipt.comment_up} {receipt.comment_down}")
     head = _head(document, desk, comment=comment, **_purchase(document, receipt, desk))
     rounded = bool(receipt.round)
@@ -217,7 +223,7 @@ def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any
     register = receipt.purchase_rro_fisn.strip()
     if register and register != str(desk.number):
         if not register.isascii() or not register.isdigit():
-            raise malformed("fiscal.receipt.purchase_rro_fisn", "a register's fiscal number is expected")
+            raise malformed("fiscal.receipt.purchase_rro_fisn", _NUMBER_EXPECTED)
         members["orderretcashregnum"] = int(register)
     return members
 

@@ -37,6 +37,7 @@ from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 from protocols.fiscal import packages, verdicts
 from protocols.fiscal.bodies import MOST_BYTES
 from protocols.fiscal.check_xml import Check
@@ -224,7 +225,7 @@ class TaxServiceChannel:
             return Accepted(verdict.fiscal_number, _session(verdict.session))
         self._skew = None
         if isinstance(verdict, NotSent):
-            return unreachable(verdict.why)
+            return unreachable(wording(verdict.why))
         if isinstance(verdict, verdicts.Unknown):
             return Unknown(verdict.why)
         refused = refusal_of(verdict, document.kind)
@@ -243,7 +244,7 @@ class TaxServiceChannel:
             return
         asked = await self._server.state_of_server()
         if not isinstance(asked, Answered):
-            raise Away(_why(asked))
+            raise Away(wording(_why(asked)))
         self._skew = skew(asked.value, self._now())
         if self._skew is not None and abs(self._skew) >= WRONG_CLOCK_S:
             raise Refused(Res.CLOCK_DIFFERS)
@@ -318,7 +319,7 @@ class TaxServiceChannel:
         asked = await self._server.state(self._register.number, verdicts.Session(handed_in.id, handed_in.seed))
         if isinstance(asked, (Lost, Nothing)):
             # Nothing of the package left.
-            return unreachable(_why(asked))
+            return unreachable(wording(_why(asked)))
         if isinstance(asked, verdicts.Refused):
             return Rejected(refusal_of(asked))
         there = sum(each.head.ordernum < asked.value.next_local_num for each in documents)
@@ -330,16 +331,16 @@ class TaxServiceChannel:
                 there, found = 0, Accepted("")
             if not isinstance(found, Accepted):
                 why = found.why if isinstance(found, Unknown) else "the server has gone on without these documents"
-                return Rejected(Refused(Res.TAX_SERVICE_WRONG_HASH, aq_errortxt=why))
+                return Rejected(Refused(Res.TAX_SERVICE_WRONG_HASH, aq_errortxt=wording(why)))
         session: verdicts.Session | None = None
         try:
             batches = list(packages.batches(package[there:], MOST_BYTES - OUTER_BYTES))
         except packages.BrokenPackage as error:
-            return Rejected(Refused(Res.TAX_SERVICE_WRONG_DATA, note=str(error)))
+            return Rejected(Refused(Res.TAX_SERVICE_WRONG_DATA, note=wording(error)))
         for batch in batches:
             verdict = await self._server.hand_in(await self._sign(packages.join(batch)))
             if isinstance(verdict, NotSent):
-                return unreachable(verdict.why)
+                return unreachable(wording(verdict.why))
             if isinstance(verdict, verdicts.Unknown):
                 return Unknown(verdict.why)
             if isinstance(verdict, verdicts.Refused):
@@ -395,7 +396,7 @@ def _read_document(sent: bytes) -> XmlDocument:
     try:
         return decode(read(sent).content or b"")
     except (CryptoError, DocumentError) as error:
-        raise Refused(Res.SIGNING_FAILED, f"the stored document cannot be read ({error})") from error
+        raise Refused(Res.SIGNING_FAILED, wording(f"the stored document cannot be read ({error})")) from error
 
 
 def _revokes(document: XmlDocument) -> bool:
@@ -453,5 +454,5 @@ def _unanswered(asked: Nothing | verdicts.Refused | Lost) -> Refused:
     if isinstance(asked, verdicts.Refused):
         return refusal_of(asked)
     if isinstance(asked, NotSent):
-        return Away(asked.why)
-    return Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=_why(asked))
+        return Away(wording(asked.why))
+    return Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(_why(asked)))

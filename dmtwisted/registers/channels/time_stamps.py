@@ -11,6 +11,7 @@ from twisted.logger import Logger
 from dmtwisted.clock import ServiceClock
 from dmtwisted.registers.channels.interface import Away
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 from protocols.errors import NotReached, WireError
 from protocols.fiscal.client import Exchange
 from protocols.fiscal.crypto import oids
@@ -45,10 +46,10 @@ class TimeStamps:
             return await self._stamped(message)
         except WireError as error:
             why = error.reason if isinstance(error, NotReached) else str(error)
-            refused: Refused = Away(f"time stamp: {why}", Res.SIGNING_FAILED)
+            refused: Refused = Away(wording(f"time stamp: {why}"), Res.SIGNING_FAILED)
         except CryptoError as error:
             why = str(error)
-            refused = Refused(Res.SIGNING_FAILED, f"time stamp: {why}")
+            refused = Refused(Res.SIGNING_FAILED, wording(f"time stamp: {why}"))
         if self._must:
             raise refused
         self.log.warn("a document goes without its time stamp: {why}", why=why)

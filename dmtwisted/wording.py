@@ -1,0 +1,367 @@
+"""What went wrong below, in both languages.
+
+Protocols, stores and libraries give their reasons in English, for the log. A caller may get one: `wording` adds the
+Ukrainian text. A reason that is not listed stays as it came, because it is that of another program: of the operating
+system, of a database, of the tax service. `{}` stands for data, or for a reason of its own.
+
+The rules of `dmtwisted.results` for error texts hold here, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from dmtwisted.results import Refused, Text
+from protocols.errors import Garbled, Silent
+from protocols.hiding import shown
+
+
+def wording(problem: object) -> Text:
+    """The reason ``problem``, an exception or its text, in both languages."""
+    if isinstance(problem, Text):
+        return problem
+    if isinstance(problem, Refused):
+        return problem.words()
+    en = str(problem) or type(problem).__name__
+    if isinstance(problem, Silent):
+        return Text(f"немає відповіді за {problem.seconds:g} с", en)
+    if isinstance(problem, Garbled):
+        # What exactly was wrong with the bytes is for who reads the log.
+        return Text(f"незрозуміла відповідь: {shown(problem.data)}" if problem.data else "незрозуміла відповідь", en)
+    return Text(_ukrainian(en), en)
+
+
+def _ukrainian(en: str) -> str:
+    for pattern, uk in _patterns():
+        found = pattern.fullmatch(en)
+        if found is not None:
+            return uk.format(*(_ukrainian(part) for part in found.groups()))
+    return en
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Made when the first reason is asked for: most runs ask for none."""
+    lines = sorted(_lines(PHRASES), key=lambda line: -len(line[0].replace("{}", "")))
+    return [(re.compile(_pattern(en), re.DOTALL), uk) for en, uk in lines]
+
+
+def _pattern(en: str) -> str:
+    """A place at the start takes no colon: what stands before one is a reason's own place."""
+    first, *others = map(re.escape, en.split("{}"))
+    if first or not others:
+        return "(.+?)".join([first, *others])
+    return "((?:(?!: ).)+?)" + "(.+?)".join(others)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.strip().splitlines():
+        if line and not line.startswith("#"):
+            en, uk = line.split(" = ", 1)
+            yield en, uk
+
+
+PHRASES = """
+# Types of JSON, in the words of msgspec.
+Expected `{}` of length <= {}, got `{}` = очікується {} завдовжки до {}, а не {}
+Expected `{}` of length <= {} = очікується {} завдовжки до {}
+Expected `{}` of length >= {} = очікується {} завдовжки від {}
+Expected `{}` of at least length {} = очікується {} завдовжки від {}
+Expected `{}` matching regex {} = очікується {} за зразком {}
+Expected `{}`, got `{}` = очікується {}, а не {}
+Expected `{}` >= {} = очікується {} від {}
+Expected `{}` <= {} = очікується {} до {}
+Expected `{}` > {} = очікується {}, більше за {}
+Expected `{}` < {} = очікується {}, менше за {}
+Expected `{}` = очікується {}
+Object missing required field `{}` = бракує поля `{}`
+Object contains unknown field `{}` = невідоме поле `{}`
+Invalid enum value {}; {} is expected = значення {} недопустиме; очікується {}
+Invalid enum value {} = значення {} недопустиме
+Invalid value {} = значення {} недопустиме
+Integer value out of range = число завелике
+Number out of range = число завелике
+int = ціле число
+float = число
+str = текст
+bool = true або false
+array = масив
+object = об’єкт
+{} | {} = {} або {}
+# Wires.
+the device is not reached: {} = пристрій недосяжний: {}
+no answer in {} s = немає відповіді за {} с
+no connection in {} s = немає з’єднання за {} с
+nothing is listening there = там ніхто не слухає
+no route to this address = до цієї адреси немає маршруту
+the name is unknown = назва вузла невідома
+Connection refused = у з’єднанні відмовлено
+Connection was refused by other side: {} = у з’єднанні відмовлено: {}
+Connection was refused by other side. = у з’єднанні відмовлено
+Connection was closed cleanly. = з’єднання завершив інший бік
+Connection to the other side was lost in a non-clean fashion. = з’єднання обірвалося
+Connection to the other side was lost in a non-clean fashion: {} = з’єднання обірвалося: {}
+Connection reset by peer = з’єднання розірвав інший бік
+Connection timed out = з’єднання не дочекалося відповіді
+No route to host = до вузла немає маршруту
+Network is unreachable = мережа недосяжна
+Connection lost. = з’єднання втрачено
+the line was closed before the request = з’єднання розірвано до запиту
+the line was closed, and the card is forgotten = з’єднання розірвано, дані картки втрачено
+the line was closed = з’єднання розірвано
+the line is closed = з’єднання розірвано
+the operation was given up = операцію припинено
+the caller stopped waiting = запит більше не чекають
+the terminal closed the line = термінал розірвав з’єднання
+the terminal could not read the request = термінал не зміг прочитати запит
+the terminal refused the request every time = термінал щоразу відхиляв запит
+the status request was understood with no variant of the check byte = термінал не прийняв запиту стану з жодним \
+контрольним байтом
+the status request failed: {} = запит стану не вдався: {}
+the terminal does not answer between two operations ({}) = термінал не відповідає між двома операціями ({})
+no try was allowed = жодної спроби не дозволено
+its certificate is not accepted: {} = його сертифікат не прийнято: {}
+the last result is not available ({}) = останній результат недоступний ({})
+no such port; existing ports: {} = такого порту немає; є порти: {}
+none = жодного
+another program uses the port = порт зайнятий іншою програмою
+no permission to open the port = немає дозволу відкрити порт
+serial ports need {} = для послідовних портів потрібен {}
+this is not a serial port = це не послідовний порт
+{}: no print service is listening = {}: служба друку не відповідає
+no complete answer from the print service: {} = служба друку не відповіла до кінця: {}
+printer device files exist on Linux only = файли пристроїв друку є лише в Linux
+Windows print queues need Windows and pywin32 = черги друку Windows потребують Windows і pywin32
+the Windows print spooler has not returned from an earlier call = диспетчер друку Windows не відповів на попередній \
+виклик
+no such device = такого пристрою немає
+another program uses the printer = пристрій друку зайнятий іншою програмою
+no permission to open the printer = немає дозволу відкрити пристрій друку
+the device exists, but its printer is not connected = файл пристрою є, але пристрій друку не під’єднано
+this is not a device = це не пристрій
+# The tax service's wire.
+{} is not an address = {} не є адресою
+it did not answer in time and is asked again in {} s = вчасно не відповів, наступний запит за {} с
+the provider answers HTTP {} = надавач відповідає HTTP {}
+an answer without end = відповідь без кінця
+more than {} bytes = понад {} байтів
+{} bytes, at most {} are taken = {} байтів, а можна щонайбільше {}
+content encoding {} = кодування {}
+compressed data that cannot be read to its end = стиснуті дані не читаються до кінця
+the answer cannot be read ({}) = відповідь не читається ({})
+the answer cannot be read = відповідь не читається
+the answer is neither OK nor a session = у відповіді немає ні OK, ні сесії
+the ticket cannot be read ({}) = квитанція не читається ({})
+the ticket's signature is wrong ({}) = підпис квитанції неправильний ({})
+the ticket belongs to document {} = квитанція належить документу {}
+the ticket has no fiscal number = у квитанції немає фіскального номера
+the document's signature is wrong ({}) = підпис документа неправильний ({})
+the document cannot be read ({}) = документ не читається ({})
+document {} has no fiscal number yet = документ {} ще не має фіскального номера
+another document has the number {} at the tax service = у податковій під номером {} інший документ
+the server knows nothing of the register = сервер нічого не знає про касу
+the server has gone on without these documents = сервер пішов далі без цих документів
+the server is not sure about document {} = сервер не певен щодо документа {}
+the offline begin {} is not in the journal = початку офлайну {} немає в журналі
+restored from a backup: the next number is {} here and {} at the tax service = відновлено з резервної копії: \
+наступний номер тут {}, а в податковій {}
+the line broke before the answer came = з’єднання обірвалося до відповіді
+the line broke after the document was sent = з’єднання обірвалося після надсилання документа
+the question after document {} was not answered = на запит про документ {} відповіді немає
+the package is empty = пакет порожній
+document {} at {} is cut short = документ {} на місці {} обірвано
+a document of {} bytes fits into no package = документ на {} байтів не вміщується в пакет
+# The tax service's documents.
+a document of this type and subtype is not known = документ такого типу й підтипу невідомий
+a document of the kind {} needs a sum = документ виду {} потребує суми
+a document of the kind {} has no such section = документ виду {} не має такого розділу
+a document of the kind {} needs this section = документ виду {} потребує цього розділу
+a return names its receipt = повернення має називати свій чек
+a storno names the document that it reverses = сторно має називати документ, який скасовує
+only the opening of an offline session revokes a document = скасовує документ лише початок офлайн-сесії
+offline documents have a fiscal number, and only they = фіскальний номер мають лише офлайн-документи
+an offline session is never a test = офлайн-сесія не буває тестовою
+a session's opening and closing are offline documents = початок і кінець сесії є офлайн-документами
+{} is expected, not {} = очікується {}, а не {}
+{} is expected = очікується {}
+{} or {} = {} або {}
+it is not XML ({}) = це не XML ({})
+there is text between the elements = між елементами є текст
+there is text between the rows = між рядками є текст
+an attribute is not expected here = атрибут тут не очікується
+an element of this name is not expected here = елемент із такою назвою тут не очікується
+the element occurs twice = елемент трапляється двічі
+the element belongs before {} = елемент має стояти перед {}
+the element is required = елемент обов’язковий
+a text is expected, not elements = потрібен текст, а не елементи
+only rows are expected here = тут очікуються лише рядки
+at most {} digits are expected before the dot = до крапки щонайбільше {} цифр
+at most {} characters are expected, not {} = щонайбільше {} символів, а не {}
+at least {} characters are expected, not {} = щонайменше {} символів, а не {}
+a number from {} to {} = число від {} до {}
+a number = число
+a date = дата
+a time = час
+a UUID = UUID
+more than {} levels = понад {} рівнів
+a document type is declared = оголошено тип документа
+# Keys, certificates, signatures, time stamps.
+time stamp: {} = позначка часу: {}
+signing agent: {} = агент підпису: {}
+it cannot be reached: {} = він недосяжний: {}
+no answer: {} = немає відповіді: {}
+it does not know the token = він не знає токена
+it cannot be read ({}) = відповідь не читається ({})
+it speaks version {} of the protocol = він працює з версією {} протоколу
+its certificate cannot be read ({}) = його сертифікат не читається ({})
+the stored document cannot be read ({}) = збережений документ не читається ({})
+the key is kept by the signing agent {}; replace it there = ключ зберігає агент підпису {}; замініть його там
+the certificate begins on {} = сертифікат чинний від {}
+the certificate ended on {} = строк сертифіката сплив {}
+it takes too long to open = файл відкривається надто довго
+the key was closed = ключ уже вивантажено
+the password does not open the key file = пароль до файлу ключа не підходить
+the password does not open the key store = пароль до сховища ключів не підходить
+the password opens the key store, but its key has another one = пароль відкриває сховище, але ключ у ньому має інший
+the password is right and the key file is damaged = пароль правильний, але файл ключа пошкоджено
+the key store is damaged, or the password belongs to the key and not to the store = сховище ключів пошкоджено, або \
+це пароль ключа, а не сховища
+the key file is damaged: its check value is wrong = файл ключа пошкоджено: контрольна сума не збігається
+this is not a key file = це не файл ключа
+this is not a Java key store = це не сховище ключів Java
+the key store is cut = сховище ключів обірвано
+a Java key store of version {} = сховище ключів Java версії {} не підтримується
+a Java key store of the kind JCEKS = сховище ключів Java виду JCEKS не підтримується
+a key protected by {} = захист ключа {} не підтримується
+a key file with {} = файл ключа з {} не підтримується
+a key file of {} = файл ключа {} не підтримується
+a key of {} = ключ {} не підтримується
+the curve {} is not known = крива {} невідома
+the key uses an S-box other than DKE-1 = ключ має іншу таблицю замін, ніж DKE-1
+{} rounds of key derivation = ключ виведено за {} кроків, це забагато
+no certificate that allows signatures belongs to a key of the file = до жодного ключа у файлі немає сертифіката для \
+підпису
+there is no certificate with the key: fetch it from the provider and supply it too = у файлі немає сертифіката \
+ключа: отримайте його в надавача й додайте
+the certificate belongs to another key = сертифікат належить іншому ключу
+the certificate does not allow signatures = сертифікат не дозволяє підпису
+there is no certificate in the file = у файлі немає сертифіката
+a PEM block is damaged = блок PEM пошкоджено
+a file of certificates holds something else = у файлі сертифікатів є щось інше
+the provider refused: status {} = надавач відмовив: стан {}
+the answer belongs to another request = відповідь належить іншому запиту
+it covers something else = вона засвідчує щось інше
+the key is not for time stamps = ключ не для позначок часу
+it has {} signatures = підписів: {}
+the key is not for signatures = ключ не для підпису
+the content is not in the message = у повідомленні немає вмісту
+the type or the hash of the content is not signed = тип або хеш вмісту не підписано
+the signed content type is another one = підписано інший тип вмісту
+{} has failed before = {} уже дав збій
+{} is off = {} вимкнено
+{} refuses {} = {} не приймає {}
+{} failed a known answer = {} не пройшов перевірки на відому відповідь
+a published signature = оприлюднений підпис
+# Sealed secrets.
+the key of the secrets, {}, is missing; restore it = немає ключа секретів {}; відновіть його
+{}: this is not a sealed secret, or one of a later version = {}: це не зашифрований секрет або він від новішої версії
+{}: sealed with another key than {} = {}: зашифровано іншим ключем, ніж {}
+{}: this secret is damaged = {}: секрет пошкоджено
+{}: cannot be read ({}) = {}: не читається ({})
+{}: cannot be written ({}) = {}: не записується ({})
+{}: holds no key of {} bytes; restore it = {}: немає ключа на {} байтів; відновіть його
+{}; or enter it again = {}, або введіть його знову
+# Databases.
+database or disk is full = на диску немає місця
+attempt to write a readonly database = базу даних можна лише читати
+database is locked = база даних зайнята
+database disk image is malformed = файл бази даних пошкоджено
+disk I/O error = помилка диска
+file is not a database = це не файл бази даних
+unable to open database file = файл бази даних не відкривається
+the disk is full = на диску немає місця
+the database server is away = сервер бази даних недоступний
+the database did not finish in time = база даних не встигла відповісти
+the database is being closed = база даних завершує роботу
+the database is being opened again = база даних відкривається знову
+the database is read-only = базу даних можна лише читати
+the database is not open = базу даних не відкрито
+the database could not be brought up to date = базу даних не вдалося оновити
+the database {} = база даних {}
+was made by a newer version (revision {}) = створена новішою версією (ревізія {})
+is the target of a move that is not finished; run `dmtwisted db move` once more = є ціллю незавершеного \
+перенесення; запустіть `dmtwisted db move` ще раз
+is empty, though a service has worked with it = порожня, хоча сервіс із нею вже працював
+no process for the database: {} = немає процесу для бази даних: {}
+the process that writes the database ended = процес, який пише в базу даних, завершився
+no session of the database became free in {} s = за {} с жодна сесія бази даних не звільнилася
+the session is being stopped = сесію бази даних зупиняють
+a command works with the database; wait for it to end = з базою даних працює команда; дочекайтеся її кінця
+the operations of the tag change too fast = операції з цим tag надто швидко оновлюються
+there is no operation {}, or no such document of it = немає операції {} або такого її документа
+a lost session does not end at the server = утрачена сесія не завершується на сервері
+a text with the character NUL cannot be stored = текст зі знаком NUL не можна зберегти
+the chain of seals grows too fast = ланцюг печаток росте надто швидко
+another service worked with this device meanwhile; its state must be read again = із пристроєм тим часом працював \
+інший сервіс; його стан треба прочитати знову
+the setting {} cannot be read: {} = налаштування {} не читається: {}
+{}: a damaged row: {} = {}: пошкоджений рядок: {}
+a damaged row: {} is not a state = пошкоджений рядок: {} не є станом
+a frame of {} bytes is too short = кадр на {} байтів закороткий
+the driver of MS SQL is not installed: {} = драйвер MS SQL не встановлено: {}
+# Print forms and templates.
+EAN-{} takes exactly {} digits = EAN-{} має рівно {} цифр
+the check digit of EAN-{} is {}, {} is expected = контрольна цифра EAN-{} має бути інша: не {}, а {}
+Code 128 takes one or more Latin letters, digits and signs of ASCII = Code 128 містить лише латинські літери, цифри \
+й знаки ASCII, щонайменше один
+Code 128 takes at most {} characters, not {} = Code 128 містить щонайбільше {} символів, а не {}
+a QR code takes 1 to {} bytes, not {} = QR-код вміщує від 1 до {} байтів, а не {}
+the picture is {} x {} dots, at most {} a side are taken = малюнок має {} x {} точок, а можна до {} на бік
+the picture is too large = малюнок завеликий
+this is not a picture that can be read = це не малюнок, або він пошкоджений
+a PNG or BMP file = файл PNG або BMP
+more than {} rows = понад {} рядків
+more than {} QR codes = понад {} QR-кодів
+template: {} = template: {}
+line {}: {} = рядок {}: {}
+the template is longer than {} characters = шаблон довший за {} символів
+the filled template is longer than {} characters = заповнений шаблон довший за {} символів
+the template has more than {} parts = шаблон має понад {} частин
+{} cannot be used in a template = {} у шаблоні використати не можна
+at most {} loops can be used, none inside of another = можна щонайбільше {} циклів, не вкладених один в одного
+a loop goes over {} = цикл іде по {}
+a loop needs a name of its own, such as item = циклу потрібна власна назва, наприклад item
+there is no value {} = значення {} немає
+{} is undefined = значення {} немає
+only texts and numbers can be printed = друкувати можна лише тексти й числа
+%receipt is there twice = %receipt трапляється двічі
+at most {} lines and {} pictures can be added = можна додати щонайбільше {} рядків і {} малюнків
+{}: only the register may print this title = {}: цей заголовок друкує лише каса
+{}: a pair is written as LEFT | RIGHT = {}: пару записують як LEFT | RIGHT
+{}: there is no mark %{} = {}: позначки %{} немає
+unexpected {} = зайве {}
+division by zero = ділення на нуль
+# Settings.
+{}: an address like {} is expected = {}: потрібна адреса на зразок {}
+signer_url: to another machine https is expected, for receipts and token travel there = signer_url: до іншого \
+комп’ютера потрібен https, бо туди йдуть чеки й токен
+{} cannot be read ({}) = {} не читається ({})
+a certificate cannot be read ({}) = сертифікат не читається ({})
+there is no certificate in it = там немає сертифіката
+pay_types: cash does not go to the terminal = pay_types: готівка на термінал не йде
+pay_types: a payment type is listed twice = pay_types: тип оплати вказано двічі
+batch.pay_types: the register has no payment type {} = batch.pay_types: каса не має типу оплати {}
+batch.pay_types: rounding ({}) does not go to the terminal = batch.pay_types: заокруглення ({}) на термінал не йде
+{} is neither an address nor a network = {} не є ні адресою, ні мережею
+{} is not a host name = {} не є назвою вузла
+{} is not an origin; one like {} is expected = {} не є джерелом; потрібне на зразок {}
+{} is neither a host name nor an address = {} не є ні назвою вузла, ні адресою
+a name or an address = назва або адреса
+names: at most {} are taken = names: щонайбільше {}
+# Two reasons, or a place and its reason.
+{}: {} = {}: {}
+{}; {} = {}; {}
+"""
+"""English = Ukrainian; of the lines that fit, that with most words of its own counts."""
