@@ -12,7 +12,7 @@ from dmtwisted import answers, print_forms
 from dmtwisted.batch.service import Batch
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import Device, Devices, kind_name
 from dmtwisted.devices.driver import OTHER, PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
 from dmtwisted.papers import Papers
@@ -29,12 +29,13 @@ from dmtwisted.requests import (
     read_json,
     read_task,
 )
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text, joined, one_of
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import Tally
 from dmtwisted.terminals.orders import label_of
+from dmtwisted.wording import wording
 
 
 class Dispatcher:
@@ -127,10 +128,9 @@ class Dispatcher:
     async def _perform(self, request: TaskRequest, body: bytes, language: str, printer: str, batch: bool) -> bytes:
         if self._store.damage and not (request.type == TYPE_LOOKUP or _lists(request)):
             raise StoreFailed(self._store.damage)
-        device = self._by_name(request.device)
+        device = self._by_name(request)
         if request.type not in TYPES[device.kind]:
-            takes = " and ".join(map(str, sorted(TYPES[device.kind]))) or "no task"
-            raise malformed("type", f"{device.name} is a {device.kind} and takes {takes}")
+            raise malformed("type", _takes(device))
         if self._stopping:
             raise Refused(Res.DEVICE_BUSY)
         self._running += 1
@@ -151,14 +151,14 @@ class Dispatcher:
                 for all_done in finishing:
                     all_done.callback(None)
 
-    def _by_name(self, name: str) -> Device:
+    def _by_name(self, request: TaskRequest) -> Device:
         """The device of a request; with a damaged database an unknown name is a failure of the store."""
         try:
-            return self._devices.by_name(name)
+            return self._devices.by_name(request.device)
         except Refused:
             if self._store.damage:
                 raise StoreFailed(self._store.damage) from None
-            raise
+            raise self._devices.unknown(request.device, _KIND_OF_TYPE[request.type]) from None
 
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns
@@ -193,7 +193,7 @@ class Dispatcher:
             return Refused(Res.DEVICE_BUSY)
         if isinstance(error, StoreFailed):
             self.log.error("the store failed: {why}", why=str(error))
-            return Refused(Res.STORE_FAILED, note=str(error))
+            return Refused(Res.STORE_FAILED, note=wording(error))
         self.log.failure("an internal error")
         return Refused(Res.INTERNAL, type(error).__name__)
 
@@ -209,6 +209,18 @@ def _lists(request: TaskRequest) -> bool:
     """Whether ``request`` asks for the list of receipts, whatever task it names beside that."""
     return request.fiscal is not None and request.fiscal.receipts is not None
 
+
+def _takes(device: Device) -> Text:
+    """Why a device does not take a task of this type, and of which it does."""
+    kind, types = kind_name(device.kind), sorted(TYPES[device.kind])
+    return joined(
+        Text(f"«{device.name}» це {kind.uk}", f'"{device.name}" is a {kind.en}'),
+        one_of(*types) if types else Text("завдань не виконує", "it takes no task"),
+        separator=", ",
+    )
+
+
+_KIND_OF_TYPE = {TYPE_LOOKUP: REGISTER, TYPE_FISCAL: REGISTER, TYPE_DOC: PRINTER, TYPE_PAY: TERMINAL}
 
 TYPES = {REGISTER: (TYPE_FISCAL, TYPE_LOOKUP), PRINTER: (TYPE_DOC,), TERMINAL: (TYPE_PAY,), OTHER: ()}
 """The values of ``type`` that each kind of device accepts."""

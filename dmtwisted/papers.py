@@ -22,6 +22,7 @@ from dmtwisted.printing.settings import HasSpare
 from dmtwisted.registers.interface import Done
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
 
 DEFAULT_PRINTER = "prn"
 """The printer of ``/dm/execute-prn`` when the request names none."""
@@ -49,7 +50,7 @@ class Papers:
         except Refused as refused:
             return warned(done.answer, [_warning(refused, language)])
         except StoreFailed as error:
-            return warned(done.answer, [_warning(Refused(Res.STORE_FAILED, note=str(error)), language)])
+            return warned(done.answer, [_warning(Refused(Res.STORE_FAILED, note=wording(error)), language)])
         except Exception as error:
             # The task is done and paid for; an internal error in printing must not make it look failed.
             self.log.failure("{paper}: an internal error in printing", paper=done.paper)
@@ -121,9 +122,12 @@ class Papers:
         try:
             device = self._devices.by_name(name)
         except Refused:
-            device = self._devices.by_id(name)
+            try:
+                device = self._devices.by_id(name)
+            except Refused:
+                raise self._devices.unknown(name, PRINTER) from None
         if device.kind != PRINTER:
-            raise Refused(Res.UNKNOWN_DEVICE)
+            raise self._devices.unknown(name, PRINTER)
         return device
 
     def _spare_of(self, device: Device) -> Device | None:

@@ -10,7 +10,7 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.requests import ListRequest, TaskRequest, malformed, read_moment
-from dmtwisted.results import Refused, Res, from_to, one_of
+from dmtwisted.results import from_to, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery
 
@@ -92,7 +92,7 @@ def _registers(asked: ListRequest, devices: Devices) -> dict[int, str]:
         chosen = list(devices)
     names = {device.row.n: device.name for device in chosen if device.kind == REGISTER}
     if not names:
-        raise Refused(Res.UNKNOWN_DEVICE)
+        raise devices.unknown(asked.dev_name or asked.dev_id, REGISTER)
     return names
 
 

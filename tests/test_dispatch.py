@@ -124,7 +124,7 @@ class FaultTests(_WithShop):
         answer = self.shop.look_up("t")
         self.assertEqual(tuple(answer), ROOT)
         self.assertEqual((answer["res"], answer["res_action"], answer["task_status"]), (1082, 1, 3))
-        self.assertIn("the disk is full", answer["errortxt"])
+        self.assertIn("на диску немає місця", answer["errortxt"])
 
     def test_any_body(self) -> None:
         """Any bytes get an answer of the usual form."""
@@ -187,9 +187,9 @@ class LanguageTests(_WithShop):
         """An error text is English on request, else Ukrainian."""
         body = {"device": "nobody", "type": 1, "fiscal": {"task": 18}}
         for language, text in (
-            ("uk", "Пристрою з такою назвою немає"),
-            ("en", "There is no device with this name"),
-            ("de", "Пристрою з такою назвою немає"),
+            ("uk", "Пристрою з такою назвою немає: каса «nobody»"),
+            ("en", 'There is no device with this name: register "nobody"'),
+            ("de", "Пристрою з такою назвою немає: каса «nobody»"),
         ):
             self.assertEqual(self.shop.ask(body, language)["errortxt"], text)
 

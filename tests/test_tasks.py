@@ -7,6 +7,7 @@ import json
 import re
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -1192,35 +1193,95 @@ class MethodTests(WebCase):
                 self.assertEqual((answer.status, answer.header("content-type")), (status, "application/json"), host)
 
 
+class UnknownDeviceTests(WebCase):
+    """What 1091 says, and to whom."""
+
+    def note(self, device: str, type: int = 0, language: str = "en", key: str = "") -> str:
+        """What follows the text of 1091 for a task of ``type`` at ``device``."""
+        headers = [("Accept-Language", language), *([("x-api-key", key)] if key else [])]
+        answer = self.execute({"device": device, "type": type, "tag": "t"}, headers=headers)
+        self.assertEqual((answer["res"], answer["device"]), (1091, device))
+        text, _, note = answer["errortxt"].partition(": ")
+        self.assertEqual(text, Res.UNKNOWN_DEVICE.text.for_language(language))
+        return str(note)
+
+    def strangers(self) -> None:
+        """From now on the service is not one in training mode."""
+        config = self.shop.core.config
+        self.shop.core.config = replace(config, service=replace(config.service, training=False))
+        self.door = Door(self.shop.core)
+
+    @promises("2.2.device.1")
+    def test_training(self) -> None:
+        """On a training service it names the device that was sent and those of its kind that exist."""
+        self.assertEqual(self.note("till"), 'register "till"; known registers: "test"')
+        self.assertEqual(self.note("till", language="uk"), "каса «till»; є каси «test»")
+        self.assertEqual(self.note("till", 3), 'terminal "till"; there are no terminals yet')
+        self.successResultOf(Deferred.fromCoroutine(self.shop.core.devices.add("prn", "printer", "training", {})))
+        self.assertEqual(self.note("P1", 2), 'printer "P1"; known printers: "prn"')
+        self.assertEqual(self.note("P1", 2, "uk"), "пристрій друку «P1»; є пристрої друку «prn»")
+        self.assertEqual(self.note(""), 'register ""; known registers: "test"')
+
+    def test_strangers(self) -> None:
+        """Elsewhere it names the device that was sent only, unless the caller shows an API key or has a session."""
+        self.strangers()
+        self.assertEqual(self.note("till"), 'register "till"')
+        self.assertEqual(self.note("till", key="wrong"), 'register "till"')
+        made = self.request("POST", "/dm/api/v3/api-keys", {"name": "till"})
+        self.assertEqual(self.note("till", key=made.json["key"]), 'register "till"; known registers: "test"')
+
+    def test_case_and_blanks(self) -> None:
+        """It says when the name differs only by case or blanks, also to a stranger."""
+        for name in ("Test", "test ", " TE ST", "test\n"):
+            self.assertEqual(
+                self.note(name),
+                f'register "{name}"; differs from the name "test" only by case or blanks; known registers: "test"',
+            )
+        self.strangers()
+        self.assertEqual(
+            self.note("Test", language="uk"),
+            "каса «Test»; відрізняється від назви пристрою, який є, лише великими літерами або пробілами",
+        )
+
+    def test_paper(self) -> None:
+        """A printer that the address names and that does not exist is called a printer."""
+        self.open_shift()
+        answer = self.execute(sale(), path="/dm/execute-prn?dev_id=P1", headers=[("Accept-Language", "en")])
+        self.assertEqual(
+            [(one["code"], one["wtxt"].partition(": ")[2]) for one in answer["warnings"]],
+            [(1091, 'printer "P1"; there are no printers yet')],
+        )
+
+
 class LanguageTests(WebCase):
     """The language of the texts."""
 
     def text_for(self, *accepted: str) -> str:
-        """The text of 1091 for a caller who accepts these languages."""
+        """The text of 1058 for a caller who accepts these languages."""
         headers = [("Accept-Language", value) for value in accepted]
-        text: str = self.execute({"device": "nobody", "tag": "t"}, headers=headers)["errortxt"]
+        text: str = self.execute({"device": "test", "tag": "t"}, headers=headers)["errortxt"]
         return text
 
     def test_ukrainian(self) -> None:
         """Texts are Ukrainian unless another language is asked for that we speak."""
         for accepted in ((), ("uk",), ("uk-UA,uk;q=0.9,en;q=0.8",), ("de",), ("*",), ("",), (";;,,q=",), ("UK",)):
-            self.assertEqual(self.text_for(*accepted), Res.UNKNOWN_DEVICE.text.for_language("uk"), accepted)
+            self.assertEqual(self.text_for(*accepted), Res.TAG_NOT_FOUND.text.for_language("uk"), accepted)
 
     def test_english(self) -> None:
         """A client that prefers English gets English."""
         for accepted in ("en", "en-US,en;q=0.9,uk;q=0.8", "de, en;q=0.5", "EN-GB", " en ; q=1"):
-            self.assertEqual(self.text_for(accepted), Res.UNKNOWN_DEVICE.text.for_language("en"), accepted)
+            self.assertEqual(self.text_for(accepted), Res.TAG_NOT_FOUND.text.for_language("en"), accepted)
 
     def test_preference(self) -> None:
         """The weights of a list count, not its order; a language of weight 0 is not wanted."""
-        self.assertEqual(self.text_for("en;q=0.1, uk;q=0.9"), Res.UNKNOWN_DEVICE.text.for_language("uk"))
-        self.assertEqual(self.text_for("en;q=0"), Res.UNKNOWN_DEVICE.text.for_language("uk"))
+        self.assertEqual(self.text_for("en;q=0.1, uk;q=0.9"), Res.TAG_NOT_FOUND.text.for_language("uk"))
+        self.assertEqual(self.text_for("en;q=0"), Res.TAG_NOT_FOUND.text.for_language("uk"))
 
     def test_default(self) -> None:
         """The configuration has the last word where the caller says nothing."""
         self.door = Door(Shop(self, language="en").core)
-        self.assertEqual(self.text_for(), Res.UNKNOWN_DEVICE.text.for_language("en"))
-        self.assertEqual(self.text_for("uk"), Res.UNKNOWN_DEVICE.text.for_language("uk"))
+        self.assertEqual(self.text_for(), Res.TAG_NOT_FOUND.text.for_language("en"))
+        self.assertEqual(self.text_for("uk"), Res.TAG_NOT_FOUND.text.for_language("uk"))
 
     def test_everywhere(self) -> None:
         """Every error of the door is in the language that was asked for, also where no task is behind it."""

@@ -109,7 +109,7 @@ class Gate:
                 request.setResponseCode(204)
                 return b""
         if rule is Rule.TASK and self._hardened and request.method != b"OPTIONS":
-            if not (self._shows_key(request) or self._has_session(request)):
+            if not self.knows(request):
                 return self._refused(request, 401, _NO_KEY)
         elif rule is Rule.PAGE:
             open_to_all = getattr(inner, "open_to_all", False)
@@ -124,6 +124,10 @@ class Gate:
                 if self._hardened and not self._may_begin(request):
                     return self._refused(request, 401, _NO_KEY)
         return inner.render(request)
+
+    def knows(self, request: Request) -> bool:
+        """Whether the caller shows an API key or has a session."""
+        return self._shows_key(request) or self._has_session(request)
 
     def _why_not(self, request: Request, circle: Circle) -> Text | None:
         """Why the hardened profile refuses the request; `None` when it does not."""

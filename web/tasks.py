@@ -8,6 +8,7 @@ neither (docs/performance.md). An answer is HTTP 200 and JSON whatever its ``res
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -16,6 +17,7 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from dmtwisted.devices.devices import TRUSTED
 from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.system.logs import clean_request_id, new_request_id, request_id
@@ -24,18 +26,23 @@ from web.answers import JSON, allow_any_origin, language_of, not_allowed
 log = Logger()
 
 Execute = Callable[..., Coroutine[Any, Any, bytes]]
+Trusts = Callable[[Request], bool]
 
 
 class TaskResource(Resource):
     """One task endpoint; ``execute`` makes the answer from the body and the language.
 
     :param prints: whether ``execute`` also gets the printer that ``dev_id`` names.
+    :param trusts: whether the caller of a request may hear the names of all devices.
     """
 
     isLeaf = True
 
-    def __init__(self, execute: Execute, default_language: str, prints: bool = False) -> None:
+    def __init__(
+        self, execute: Execute, default_language: str, prints: bool = False, trusts: Trusts = lambda request: False
+    ) -> None:
         super().__init__()
+        self._trusts = trusts
         self._execute, self._default_language, self._prints = execute, default_language, prints
 
     def render(self, request: Request) -> int | bytes:
@@ -56,10 +63,11 @@ class TaskResource(Resource):
         body = content.read(MAX_BODY + 1)
         language = language_of(request, self._default_language)
         # The task runs in a copy of this context, so only its own log lines carry the name.
-        before = request_id.set(name)
+        before, trusted = request_id.set(name), TRUSTED.set(partial(self._trusts, request))
         more = (_printer(request),) if self._prints else ()
         answer = Deferred.fromCoroutine(self._execute(body, language, *more))
         request_id.reset(before)
+        TRUSTED.reset(trusted)
 
         def send(answer: bytes) -> None:
             # The client may have disconnected; the task was done all the same.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dmtwisted.devices.devices import Device, Devices, TerminalDevice, usable
 from dmtwisted.devices.driver import TERMINAL
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, joined
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State
 from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
@@ -29,9 +29,9 @@ class Bank:
         try:
             device = self._devices.by_name(name)
         except Refused:
-            raise Refused(Res.UNKNOWN_DEVICE, note=f"batch.terminal {name}") from None
+            raise _no_terminal(self._devices.unknown(name, TERMINAL)) from None
         if device.kind != TERMINAL:
-            raise Refused(Res.UNKNOWN_DEVICE, note=f"batch.terminal {name}: {device.kind}")
+            raise _no_terminal(self._devices.unknown(name, TERMINAL))
         return device
 
     async def ask(self, terminal_n: int, order: Order, caller: Caller) -> Verdict:
@@ -41,7 +41,7 @@ class Bank:
         """
         device = self._numbered(terminal_n)
         if device is None:
-            raise Refused(Res.UNKNOWN_DEVICE, note=caller.device)
+            raise _no_terminal(self._devices.unknown(caller.device, TERMINAL))
         await device.turns.take()
         try:
             service = self._service(device)
@@ -106,6 +106,11 @@ class Bank:
     def _service(self, device: Device) -> TerminalService:
         """The terminal as it is now: it may have been changed while its turn was waited for."""
         return usable(self._devices.by_id(device.row.dev_id), TerminalDevice).built
+
+
+def _no_terminal(unknown: Refused) -> Refused:
+    """``unknown`` with the setting that names the terminal."""
+    return Refused(Res.UNKNOWN_DEVICE, note=joined("batch.terminal", unknown.note))
 
 
 def open_still(refused: Refused) -> Refused:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Generic, Literal, NoReturn, TypeVar, cast
 from uuid import uuid4
@@ -26,12 +27,18 @@ from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.interface import IRegister
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text, Words, joined
 from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.turns import Turns
 
 LONGEST_NAME = 200
+
+TRUSTED: ContextVar[Callable[[], bool]] = ContextVar("trusted", default=lambda: False)
+"""Whether the caller of the task may hear the names of other devices; only a refusal asks."""
+
+MOST_NAMED = 20
+"""Devices that a refusal names."""
 
 Built = TypeVar("Built")
 Settings = TypeVar("Settings")
@@ -96,7 +103,7 @@ class UnusableDevice(_Device["msgspec.Struct | dict[str, Any]", "Unusable"]):
 class Unusable:
     """In place of what the driver could not build."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: Words) -> None:
         self._why = why
 
     def refused(self) -> Refused:
@@ -141,7 +148,49 @@ def usable(device: Device, wanted: type[Usable]) -> Usable:
         return device
     if isinstance(device, UnusableDevice) and device.kind == wanted.kind:
         raise device.built.refused()
-    raise Refused(Res.UNKNOWN_DEVICE)
+    one, _ = _KIND_NAMES[wanted.kind]
+    raise Refused(
+        Res.UNKNOWN_DEVICE,
+        note=Text(f"«{device.name}» не {one.uk}", f'"{device.name}" is no {one.en}'),
+    )
+
+
+_KIND_NAMES: dict[str, tuple[Text, Text]] = {
+    "": (Text("пристрій", "device"), Text("пристрої", "devices")),
+    REGISTER: (Text("каса", "register"), Text("каси", "registers")),
+    # The usual Ukrainian word is reserved for 5005 (dmtwisted/results.py).
+    PRINTER: (Text("пристрій друку", "printer"), Text("пристрої друку", "printers")),
+    TERMINAL: (Text("термінал", "terminal"), Text("термінали", "terminals")),
+    OTHER: (Text("інший пристрій", "device of another kind"), Text("інші пристрої", "other devices")),
+}
+"""How a kind of device is called, one and many."""
+
+
+def _plain(name: str) -> str:
+    """``name`` without what the eye does not see: case and blanks."""
+    return "".join(name.split()).casefold()
+
+
+def _differs(near: str) -> Text:
+    uk, en = (
+        (f"назви «{near}»", f'the name "{near}"') if near else ("назви пристрою, який є,", "the name of a device")
+    )
+    return Text(
+        f"відрізняється від {uk} лише великими літерами або пробілами", f"differs from {en} only by case or blanks"
+    )
+
+
+def _listed(many: Text, names: Sequence[str]) -> Text:
+    if not names:
+        return Text(f"{many.uk} ще не додано", f"there are no {many.en} yet")
+    more = ", …" if len(names) > MOST_NAMED else ""
+    uk, en = (", ".join(quoted.format(name) for name in names[:MOST_NAMED]) for quoted in ("«{}»", '"{}"'))
+    return Text(f"є {many.uk} {uk}{more}", f"known {many.en}: {en}{more}")
+
+
+def kind_name(kind: str) -> Text:
+    """How a kind of device is called."""
+    return _KIND_NAMES[kind][0]
 
 
 def register_settings(device: Device) -> RegisterSettings:
@@ -228,7 +277,23 @@ class Devices:
         try:
             return self._by_name[name]
         except KeyError:
-            raise Refused(Res.UNKNOWN_DEVICE) from None
+            raise self.unknown(name) from None
+
+    def unknown(self, name: str, kind: str = "") -> Refused:
+        """1091 for a device ``name``, of the ``kind`` that was looked for; a trusted caller hears which there are."""
+        tells = TRUSTED.get()()
+        looked_for = [device.name for device in self if kind in ("", device.kind)]
+        near = next((one for one in looked_for if _plain(one) == _plain(name) != ""), None)
+        one, many = _KIND_NAMES[kind]
+        return Refused(
+            Res.UNKNOWN_DEVICE,
+            note=joined(
+                Text(f"{one.uk} «{name[:LONGEST_NAME]}»", f'{one.en} "{name[:LONGEST_NAME]}"'),
+                "" if near is None else _differs(near if tells else ""),
+                _listed(many, looked_for) if tells else "",
+                separator="; ",
+            ),
+        )
 
     def by_id(self, dev_id: str) -> Device:
         """The device with this id.
