@@ -57,6 +57,22 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         self.assertEqual(self.pay(17, label)["info"]["sum"], 100.0)
         self.assertEqual(self.pay(sum=5)["info"]["sum"], 5.0)
 
+    def test_not_free_in_time(self) -> None:
+        """A terminal that does not become free while it is asked leaves the matter open; freed, it has the answer."""
+        label = str(uuid4())
+        self.rule("payment", "accept", delay_ms=90_000)
+        due = self.asked(1, label, sum=100)
+        self.endpoint.advance(5)
+        self.endpoint.hang_up()
+        answer = self.wait(due)
+        self.assertAnswer(answer, 1016, 2)
+        self.assertEqual((answer["aq_errortxt"], self.states()), ("the terminal is still busy", ["done", "unknown"]))
+        self.assertAnswer(self.pay(sum=5), 5022, 1)
+        self.assertEqual((self.states(), self.taken()), (["done", "unknown"], [100]))
+        self.endpoint.advance(60)
+        self.assertEqual(self.pay(17, label)["info"]["sum"], 100.0)
+        self.assertEqual((self.states(), self.taken()), (["done", "done"], [100, 10_000]))
+
     def test_answer_while_asking(self) -> None:
         """An answer that comes while the terminal is asked about it counts, whatever the terminal answers."""
         self.rule("payment", "accept", delay_ms=21_500)

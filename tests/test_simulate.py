@@ -224,6 +224,11 @@ class OptionsTests(SynchronousTestCase):
         for wrong in ("secret", "secret:key", "secret:key:x", ":key:1"):
             self.assertIn("PASSPHRASE:NAME:VERSION", self.refusal(f"terminal --protocol nexo --shared-key {wrong}"))
         self.assertIn("8 digits", self.refusal("terminal --protocol ecr17 --terminal-id POS1"))
+        self.assertIn("only ecr17", self.refusal("terminal --protocol zvt --lrc stx"))
+        self.assertIn("stx_noext", self.refusal("terminal --protocol ecr17 --lrc crc"))
+        self.assertIn("only zvt", self.refusal("terminal --protocol ssi-json --currency 978"))
+        for protocol, wrong in (("zvt", "EUR"), ("caisse-ap", "97"), ("nexo", "978"), ("nexo", "eur")):
+            self.assertIn(f"{protocol} has 3", self.refusal(f"terminal --protocol {protocol} --currency {wrong}"))
 
     def test_numbers(self) -> None:
         """Numbers that cannot be meant are refused."""
@@ -619,6 +624,29 @@ class TerminalTests(SynchronousTestCase):
             simulation = Simulation(self, f"terminal --protocol {protocol} --duration 0{more}")
             self.assertTrue(pay(simulation), protocol)
             self.assertEqual(simulation.entries, [("payment", "accepted", 12550)], protocol)
+
+    def test_currency(self) -> None:
+        """A terminal with another currency takes that one alone."""
+        ack = zvt.Acknowledge().encode().encode()
+        for currency, end in ((978, b"\x06\x0f"), (980, b"\x06\x1e\x01\x6f")):
+            line = Simulation(self, "terminal --protocol zvt --currency 978").line()
+            heard = line.say(zvt.Registration("000000", 0, currency).encode().encode())
+            self.assertTrue(heard.startswith(ack + end), heard)
+        self.assertTrue(pay_caisse_ap(Simulation(self, "terminal --protocol caisse-ap --duration 0 --currency 980")))
+        self.assertFalse(pay_caisse_ap(Simulation(self, "terminal --protocol caisse-ap --duration 0 --currency 978")))
+        words = "terminal --protocol nexo --duration 0 --terminal-id V400m-1 --currency"
+        self.assertTrue(pay_nexo(Simulation(self, f"{words} UAH")))
+        self.assertFalse(pay_nexo(Simulation(self, f"{words} EUR")))
+
+    def test_check_byte(self) -> None:
+        """An ECR17 terminal reads and sends frames in its own variant of the check byte."""
+        for name, lrc in frames.Lrc.__members__.items():
+            simulation = Simulation(self, f"terminal --protocol ecr17 --duration 0 --lrc {name.lower()}")
+            for other in frames.Lrc:
+                heard = simulation.line().say(frames.frame(ecr17.Payment(12550).encode(), other))
+                said = frames.control(frames.ACK if other is lrc else frames.NAK, lrc)
+                self.assertTrue(heard.startswith(said), (lrc, other, heard))
+            self.assertEqual(simulation.entries, [("payment", "accepted", 12550)])
 
     def test_each_wire_is_unreachable(self) -> None:
         """On every wire the next caller is turned away when a rule says so, and the one after it is not."""

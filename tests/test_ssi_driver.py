@@ -6,15 +6,18 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Res
 from dmtwisted.terminals.connection import Unreached
+from dmtwisted.terminals.interface import Declined, Order, Task
 from dmtwisted.terminals.ssi.driver import ERRORS, SsiDriver
 from dmtwisted.terminals.ssi.settings import DRIVER, SsiSettings
 from protocols.simulators.ssi_json import SsiSimulator
+from protocols.terminals.ssi_json.messages import Reply, Result
 from tests.memory_line import MemoryEndpoint
 from tests.terminal_desk import WAIT, CardPromises, DeskCase, FaultPromises
 
@@ -34,6 +37,35 @@ class SsiDesk(DeskCase):
         settings = SsiSettings(host="192.0.2.1", wait_s=WAIT, **self.settings)
         unreached = Unreached(settings, Res.TERMINAL_UNREACHABLE, Res.COM_PORT_ERROR)
         return SsiDriver(settings, endpoint, self.clock, unreached)
+
+
+class MeaningTests(SynchronousTestCase):
+    """Whose words a refusal has."""
+
+    def refusal(self, **members: str) -> Declined:
+        """What a declined result with ``members`` comes to."""
+        settings = SsiSettings(host="192.0.2.1")
+        driver = SsiDriver(settings, MemoryEndpoint(Clock(), lambda: None), Clock(), Unreached(settings))
+        result = Result(transaction_result="DECLINED", **members)
+        verdict = driver._verdict(Order(Task.PAYMENT, "u", 100), Reply("GetResultByUid", result.filled()))
+        assert isinstance(verdict, Declined)
+        return verdict
+
+    def test_own_code(self) -> None:
+        """E and two digits in ``errorDetails`` are a code of the terminal, with words behind it too."""
+        self.assertEqual(self.refusal(error_details="E10").res, 5004)
+        self.assertEqual(self.refusal(error_details="E10: no link", response_code="51").res, 5004)
+        self.assertEqual(self.refusal(error_details="E12 stopped").res, 5001)
+
+    def test_words_of_the_bank(self) -> None:
+        """Anything else there is the bank's, also when it begins with the same letter."""
+        expired = self.refusal(error_details="EXPIRED CARD", response_code="54")
+        self.assertEqual((expired.res, expired.details), (5024, ("EXPIRED CARD", "DECLINED", "0054")))
+        self.assertEqual(self.refusal(error_details="EXPIRED CARD", response_code="51").res, 5018)
+        alone = self.refusal(error_details="EXPIRED CARD")
+        self.assertEqual((alone.res, alone.text), (5015, "EXPIRED CARD"))
+        self.assertEqual(self.refusal(error_details="E051").res, 5015)
+        self.assertEqual(self.refusal(error_details="51").res, 5018)
 
 
 class SsiFaultTests(SsiDesk, FaultPromises):

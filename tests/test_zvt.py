@@ -997,6 +997,16 @@ class SimulatorTests(SynchronousTestCase):
         self.assertEqual(self.says(m.Acknowledge()), [m.Completion()])
         self.assertEqual(len(self.terminal.entries()), 1)
 
+    def test_smaller_goods(self) -> None:
+        """Goods for a smaller sum acknowledge a booking; no goods at all take it back."""
+        self.says(m.Registration("000000", 0, 980), m.Acknowledge())
+        for refusal, kinds in ((codes.SMALLER_GOODS, ["payment"]), (codes.NO_GOODS, ["payment"] * 2 + ["cancel"])):
+            self.says(m.Authorisation.of(100, 980))
+            (end,) = self.says(m.Negative(refusal))
+            self.assertIsInstance(end, m.Completion if refusal == codes.SMALLER_GOODS else m.AbortReport)
+            self.says(m.Acknowledge())
+            self.assertEqual([entry.kind for entry in self.terminal.entries()], kinds)
+
     def test_receipts(self) -> None:
         """A range of receipts is printed, those that there are."""
         self.says(m.Registration("000000", m.PRINTS_PAYMENTS | m.WANTS_LINES, 980), m.Acknowledge())

@@ -11,6 +11,7 @@ from uuid import uuid4
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
@@ -457,6 +458,34 @@ class TaskTests(ZvtDesk):
                 "term_id": "00000001",
             },
         )
+
+    def refuse_the_question(self, code: str) -> None:
+        """The terminal is idle, and refuses to report its last receipt."""
+        self.rule("probe", "accept")
+        self.rule("probe", "refuse", code)
+
+    def test_last_receipt_refused(self) -> None:
+        """A terminal that refuses to report its last receipt, whatever the code, takes payments: nothing is open."""
+        for code in ("0x64", "0x9A", "0xA0"):
+            self.refuse_the_question(code)
+            with capturedLogs() as logged:
+                self.assertAnswer(self.pay(), 0, 0)
+            self.assertIn("refuses to report its last receipt", str([event["log_format"] for event in logged]))
+        self.refuse_the_question("0x9C")
+        self.assertAnswer(self.pay(), 5022, 1)
+        self.assertEqual(self.taken(), [10_000] * 3)
+
+    def test_lost_after_a_refused_question(self) -> None:
+        """Which receipt was the last before is unknown then, so the next one proves nothing: a person looks."""
+        self.refuse_the_question("0x64")
+        self.rule("payment", "lost_after")
+        label = str(uuid4())
+        self.assertAnswer(self.pay(label=label), 1016, 2)
+        self.assertAnswer(self.pay(), 5022, 1)
+        self.done(self.service.settle(self.rows()[-1], True))
+        self.assertAnswer(self.pay(17, label), 0, 0)
+        self.assertAnswer(self.pay(), 0, 0)
+        self.assertEqual(self.taken(), [10_000] * 2)
 
     def test_refund_and_cancel(self) -> None:
         """A refund goes to any card that is shown; a cancel names a receipt, and is never over a part."""

@@ -172,6 +172,8 @@ class TerminalOptions(SerialOptions):
         ["hold", None, 60.0, "Seconds that a held purchase waits for the cashier.", seconds],
         ["adjust", None, None, "Seconds that a purchase waits after the card (privatbank-json only).", seconds],
         ["terminal-id", None, None, "Its terminal number."],
+        ["currency", None, None, "The ISO code of its currency: 3 digits (zvt, caisse-ap), 3 letters (nexo)."],
+        ["lrc", None, None, "The variant of its check byte: std, stx, noext, stx_noext (ecr17 only)."],
         ["pem", None, None, "A file with certificate and private key, for HTTPS (nexo only)."],
         ["shared-key", None, None, "PASSPHRASE:NAME:VERSION of the shared key (nexo only).", _shared_key],
         ["notices", None, None, "The URL to which it posts the texts of its display (nexo only)."],
@@ -192,10 +194,25 @@ class TerminalOptions(SerialOptions):
         for option in ("pem", "shared-key", "notices"):
             if self[option] is not None and self["protocol"] != "nexo":
                 raise usage.UsageError(f"--{option}: only nexo has it")
+        if self["lrc"] is not None:
+            if self["protocol"] != "ecr17":
+                raise usage.UsageError("--lrc: only ecr17 has it")
+            _one_of(("std", "stx", "noext", "stx_noext"), "lrc", self["lrc"])
+        if self["currency"] is not None:
+            self._check_currency(self["currency"])
         if self["protocol"] == "ecr17" and self["terminal-id"]:
             number = self["terminal-id"]
             if not (len(number) == 8 and number.isascii() and number.isdecimal()):
                 raise usage.UsageError("--terminal-id: ecr17 has 8 digits")
+
+    def _check_currency(self, code: str) -> None:
+        protocol = self["protocol"]
+        if protocol not in ("zvt", "caisse-ap", "nexo"):
+            raise usage.UsageError("--currency: only zvt, caisse-ap and nexo have it")
+        fits = code.isalpha() and code.isupper() if protocol == "nexo" else code.isdecimal()
+        if not (fits and code.isascii() and len(code) == 3):
+            wanted = "3 capital letters" if protocol == "nexo" else "3 digits"
+            raise usage.UsageError(f"--currency: {protocol} has {wanted}")
 
     @property
     def wire(self) -> Wire:

@@ -227,18 +227,28 @@ def _privatbank_json(module: Any, terminal: Terminal, clock: IReactorTime, optio
 
 
 def _zvt(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    return module.ZvtTerminal(terminal, clock, module.TerminalSettings(serial=bool(options["serial"]))).factory()
+    currency = {"currency": int(options["currency"])} if options["currency"] else {}
+    settings = module.TerminalSettings(serial=bool(options["serial"]), **currency)
+    return module.ZvtTerminal(terminal, clock, settings).factory()
 
 
 def _ecr17(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
-    number = {"number": options["terminal-id"]} if options["terminal-id"] else {}
-    return module.Ecr17Device(terminal, clock, **number)
+    given: dict[str, Any] = {"number": options["terminal-id"]} if options["terminal-id"] else {}
+    if options["lrc"]:
+        given["lrc"] = module.Lrc[options["lrc"].upper()]
+    return module.Ecr17Device(terminal, clock, **given)
+
+
+def _caisse_ap(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
+    currencies = {"currencies": frozenset({options["currency"]})} if options["currency"] else {}
+    return module.CaisseApDevice(terminal, clock, **currencies)
 
 
 def _nexo(module: Any, terminal: Terminal, clock: IReactorTime, options: Chosen) -> Any:
     seal = module.Seal(*options["shared-key"]) if options["shared-key"] else None
     post = module.posts_to(options["notices"], clock) if options["notices"] else None
-    site = module.NexoDevice(terminal, clock, terminal.terminal_id, seal, post=post).site()
+    currency = {"currency": options["currency"]} if options["currency"] else {}
+    site = module.NexoDevice(terminal, clock, terminal.terminal_id, seal, post=post, **currency).site()
     return module.over_tls(site, Path(options["pem"]).read_text("ascii")) if options["pem"] else site
 
 
@@ -247,7 +257,7 @@ WIRES: Mapping[str, Wire] = {
     "ssi-json": Wire("ssi_json", lambda module, *given: module.SsiSimulator(*given[:2]), SerialSettings("")),
     "zvt": Wire("zvt", _zvt, SerialSettings("", stopbits=2)),
     "ecr17": Wire("ecr17", _ecr17, SerialSettings("")),
-    "caisse-ap": Wire("caisse_ap", lambda module, *given: module.CaisseApDevice(*given[:2])),
+    "caisse-ap": Wire("caisse_ap", _caisse_ap),
     "concert-v2": Wire("concert_v2", lambda module, *given: module.ConcertDevice(*given[:2]), SerialSettings("")),
     "nexo": Wire("nexo", _nexo),
 }

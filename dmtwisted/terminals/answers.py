@@ -141,6 +141,7 @@ def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
 
 
 UNKNOWN = Text("чи виконано операцію, невідомо", "it is unknown whether the operation was done")
+"""What distinguishes 5012 after a request that may have been received from 5012 before any request."""
 
 
 def broken_off(error: Exception | None, action: Action, why: str = "", taken: bool = False) -> Refused:

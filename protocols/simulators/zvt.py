@@ -2,8 +2,8 @@
 
 Its rules (docs/reference/zvt.md#simulator): one till at a time; every command but a status enquiry requires a
 registration; while the terminal is master each of its messages waits for its acknowledgement. A booking that is not
-acknowledged, slip included, is reversed at once, or when the next command's last receipt number shows it, as set. An
-acknowledgement of a smaller sum (``84 9D``) counts as a refusal of the whole.
+acknowledged, slip included, is reversed at once, or when the next command's last receipt number shows it, as set.
+Goods for a smaller sum (``84 9D``) are an acknowledgement: the booking stays as it is.
 
 The scenario's ``code`` is a cause of `protocols.simulators.terminal`, a code of the bank (`1` to `99`), or a ZVT
 result in hex (``0x6C``).
@@ -466,7 +466,7 @@ class ZvtLine(Protocol):
         """Keep or reverse the booking, by the till's answer to the status information."""
         if answer is None:
             return
-        if isinstance(answer, m.Negative) and not answer.positive:
+        if isinstance(answer, m.Negative) and not answer.positive and answer.code != codes.SMALLER_GOODS:
             self._take_back(ordered=True)
             self._say(m.AbortReport(codes.ABORTED), self._done)
             return

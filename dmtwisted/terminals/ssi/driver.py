@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -69,6 +70,9 @@ METHODS: dict[int, str] = {
 """The method of each task."""
 
 CANCELLED = "E12"
+
+OWN_CODE = re.compile(r"E[0-9]{2}(?![0-9])")
+"""A code of the terminal itself in ``errorDetails``; anything else there is the bank's."""
 
 STATES = {
     "S00": Activity.WORKING,
@@ -331,16 +335,20 @@ class SsiDriver(TerminalDriver[SsiSettings]):
         result = reply.result
         if reply.approved:
             return _approved(order, reply)
-        if reply.stage is Stage.CANCELLED or result.error_details == CANCELLED:
+        own, details = OWN_CODE.match(result.error_details), result.error_details
+        code = own[0] if own is not None else ""
+        if reply.stage is Stage.CANCELLED or code == CANCELLED:
             res = Res.OPERATION_CANCELLED if self._interrupted else Res.CANCELLED_BY_USER
             return Declined.of(res, text=result.transaction_result)
         if reply.stage is Stage.FIRST_STEP:
             raise Garbled("the operation still waits for its second step")
-        text = reply.text or result.transaction_result
-        if result.error_details.startswith("E"):
-            return self._error(order, result.error_details, text)
-        if result.response_code.strip("0"):
-            return bank_refusal(order, result.response_code.zfill(4), text, result.transaction_result)
+        if code:
+            return self._error(order, code, reply.text or result.transaction_result)
+        text = reply.text or details or result.transaction_result
+        number = details if details.isdecimal() else ""
+        bank = result.response_code if result.response_code.strip("0") else number
+        if bank:
+            return bank_refusal(order, bank.zfill(4), text, result.transaction_result)
         return Declined.of(Res.BANK_REFUSED, text=text)
 
     def _without_result(self, order: Order, reply: Reply) -> Verdict:

@@ -184,7 +184,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
             await self._at_rest(line, order.task)
             if order.task == Task.TOTALS:
                 return b""
-            last = await self._last(line)
+            last, told = await self._last(line)
             batch = await self._batch(line) if order.task == Task.SETTLEMENT else None
         except WireError as error:
             self._leave()
@@ -193,7 +193,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
             self._leave()
             raise
         begun, place = local_time(self._clock).isoformat(), self._settings.place
-        return encode_before(Before(last, begun, self._tells, batch, place))
+        return encode_before(Before(last, begun, self._tells, batch, place, untold=not told))
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -290,7 +290,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
                     await deferLater(self._reactor, BETWEEN_LOOKS)
                 if order.task == Task.SETTLEMENT:
                     return batch_closed(before.batch, await self._batch(line))
-                answer = await self._last_answer(line)
+                answer = self._told(await self._asked(line.last_result()))
         finally:
             self._leave()
         status = None if answer is None else answer.status
@@ -370,17 +370,31 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
         if status != codes.OK:
             raise self._declined(Order(Task.PAYMENT, ""), answer, status).refused()
 
-    async def _last(self, line: ZvtLine) -> Receipt | None:
-        """The last receipt, or `None`; see `_last_answer`."""
-        answer = await self._last_answer(line)
-        return None if answer is None or answer.status is None else Receipt.of(answer.status)
+    async def _last(self, line: ZvtLine) -> tuple[Receipt | None, bool]:
+        """The last receipt before an operation, and whether the terminal answered the question for it.
 
-    async def _last_answer(self, line: ZvtLine) -> ZvtAnswer | None:
-        """The answer with the last receipt; `None` when the terminal has no receipt.
+        A refusal of the question says nothing about payments, and the journal has no open one now.
 
-        :raises Refused: when it cannot be asked now.
+        :raises Refused: when the terminal is busy.
         """
         answer = await self._asked(line.last_result())
+        if answer.result == codes.WAIT:
+            raise Refused(Res.TERMINAL_BUSY)
+        try:
+            told = self._told(answer)
+        except Refused as refused:
+            self.log.warn(
+                "the terminal refuses to report its last receipt, so a lost answer may stay unknown: {why}",
+                why=f"{refused} {refused.aq_errortxt}".strip(),
+            )
+            return None, False
+        return (None if told is None or told.status is None else Receipt.of(told.status)), True
+
+    def _told(self, answer: ZvtAnswer) -> ZvtAnswer | None:
+        """The answer when it has the last receipt; `None` when the terminal has no receipt.
+
+        :raises Refused: when it refuses the question.
+        """
         if answer.taken and answer.status is not None:
             self._tells = True
             return answer

@@ -82,6 +82,8 @@ class Before(msgspec.Struct, frozen=True, omit_defaults=True):
     batch: Batch | None = None
     place: str = ""
     """Where the terminal was."""
+    untold: bool = False
+    """Whether it refused to report its last receipt, so that ``last`` is unknown."""
 
 
 encode_before = msgspec.json.Encoder().encode
@@ -113,6 +115,8 @@ def judge(
         return Undecided(f"{why}, of another time")
     if ours is not None and now.number == _next(ours.number) and _is_reversal(now, ours):
         return TAKEN_BACK
+    if before.untold:
+        return Undecided(f"{why}, and the one before the operation is unknown")
     if order.task in (Task.PAYMENT, Task.REFUND) and _is_of_two(now, last):
         return TAKEN_BACK
     expected = {1} if last is None else {1, _next(last.number)} - {last.number}
