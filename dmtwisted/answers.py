@@ -60,6 +60,11 @@ class Warning(msgspec.Struct, frozen=True):
         """The text of ``res`` as a warning, with numbers in ``note``."""
         return cls(res.code, joined(res.text, note).for_language(language))
 
+    @classmethod
+    def by(cls, refused: Refused, language: str) -> Warning:
+        """A refusal as a warning."""
+        return cls(refused.res.code, refused.errortxt(language))
+
 
 class Answer(msgspec.Struct, kw_only=True):
     """The root of an answer (specification 2.3); the order of its members makes logs easy to read."""

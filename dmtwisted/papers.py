@@ -48,13 +48,13 @@ class Papers:
         try:
             return await self._print(done, printer, language)
         except Refused as refused:
-            return warned(done.answer, [_warning(refused, language)])
+            return warned(done.answer, [Warning.by(refused, language)])
         except StoreFailed as error:
-            return warned(done.answer, [_warning(Refused(Res.STORE_FAILED, note=wording(error)), language)])
+            return warned(done.answer, [Warning.by(Refused(Res.STORE_FAILED, note=wording(error)), language)])
         except Exception as error:
             # The task is done and paid for; an internal error in printing must not make it look failed.
             self.log.failure("{paper}: an internal error in printing", paper=done.paper)
-            return warned(done.answer, [_warning(Refused(Res.INTERNAL, type(error).__name__), language)])
+            return warned(done.answer, [Warning.by(Refused(Res.INTERNAL, type(error).__name__), language)])
 
     async def _print(self, done: Done, printer: str, language: str) -> bytes:
         assert done.form is not None
@@ -72,7 +72,7 @@ class Papers:
             finally:
                 if not lock.waiting:
                     self._under_way.pop(done.paper, None)
-        warnings = [_warning(trouble, language) for trouble in troubles]
+        warnings = [Warning.by(trouble, language) for trouble in troubles]
         if result is None or not result.on_paper:
             return warned(done.answer, warnings)
         # Every receipt in cash opens the drawer, but not every printer has one.
@@ -149,7 +149,3 @@ class Papers:
             return await service.print(form, paper, everywhere)
         finally:
             turns.give_back()
-
-
-def _warning(refused: Refused, language: str) -> Warning:
-    return Warning(refused.res.code, refused.errortxt(language))

@@ -175,6 +175,10 @@ def _transport(
             if self.connected:
                 reactor.callLater(0, self._dropped)
 
+        def loseWriteConnection(self) -> None:
+            """Close: no device learns that a port is half closed."""
+            self.loseConnection()
+
         def _dropped(self) -> None:
             if not self.disconnected:
                 self.connectionLost(Failure(ConnectionAborted()))

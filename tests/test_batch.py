@@ -387,7 +387,87 @@ class UnsetTests(BatchCase):
     batch: ClassVar[dict[str, Any]] = {}
 
     def test_no_terminal(self) -> None:
-        """Without a terminal a card payment is only recorded, as on other paths."""
-        answer = self.sell()
-        self.assertAnswer(answer, 0)
-        self.assertEqual((answer["info"]["ispay"], self.rows("pay")), (0, []))
+        """Without a terminal a card payment is only recorded, as on other paths, and a warning says so."""
+        for task in (1, 2):
+            answer = self.ask(sale(f"t{task}", task=task))
+            self.assertAnswer(answer, 0)
+            self.assertEqual((answer["info"]["ispay"], self.rows("pay")), (0, []))
+            self.assertEqual([warning["code"] for warning in answer["warnings"]], [430])
+            self.assertIn("batch.terminal", answer["warnings"][0]["wtxt"])
+
+    def test_charged_elsewhere(self) -> None:
+        """A payment with the data of a card that the till charged itself needs no warning, nor does cash."""
+        for tag, pay in (("a", {"type": 2, "sum": 100, "rrn": "1"}), ("b", {"type": 0, "sum": 100})):
+            self.assertEqual(self.sell(tag, pays=[pay])["warnings"], [])
+
+    def test_pay(self) -> None:
+        """An order for the terminal is refused, with the name of the setting; nothing is registered or stored."""
+        cash = [{"type": 0, "sum": 100}]
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 3, "cash": {"type": 0, "sum": 500}}}, batch=False)
+        refund = {"task": 2, "refundid": "632512000001"}
+        bodies = [
+            sale("a", pay={"task": 1, "sum": 100}),
+            sale("b", pay={"task": 1}, pays=cash),
+            sale("c", task=2, pay=refund),
+            sale("d", task=2, pay=refund, pays=cash),
+            {"device": "test", "type": 1, "fiscal": {"task": 10}, "pay": {"task": 10}},
+            {"device": "test", "type": 1, "fiscal": {"task": 11}, "pay": {"task": 11}},
+        ]
+        for body in bodies:
+            answer = self.ask(body)
+            self.assertAnswer(answer, 430, 3)
+            self.assertIn("(batch.terminal)", answer["errortxt"])
+        self.assertEqual((self.sales(), self.sales("return"), self.sales("z"), self.rows()), ([], [], [], []))
+
+
+class OrderTests(BatchCase):
+    """What ``pay`` orders is done, or nothing is."""
+
+    def assertRefused(self, body: Answer, res: int, words: str = "") -> None:
+        """The request is refused for good, and neither money nor receipt moved."""
+        answer = self.ask(body)
+        self.assertAnswer(answer, res, 3)
+        self.assertIn(words, answer["errortxt"])
+        self.assertEqual((self.terminal(), self.sales(), self.sales("return")), ([], [], []))
+        self.assertEqual((self.unfinished(), self.unfinished("pay")), ([], []))
+
+    def test_contradictions(self) -> None:
+        """A ``pay`` that the receipt contradicts: 2000, which names the member."""
+        cash, refund = [{"type": 0, "sum": 100}], {"task": 2, "refundid": "632512000001"}
+        self.ask({"device": "test", "type": 1, "fiscal": {"task": 3, "cash": {"type": 0, "sum": 500}}}, batch=False)
+        for body, path in (
+            (sale("a", pay={"task": 1}, pays=cash), "batch.pay_types"),
+            (sale("b", task=2, pay=refund, pays=cash), "batch.pay_types"),
+            (sale("c", pay={"task": 1, "sum": 50}), "pay.sum"),
+            (sale("d", task=2, pay={**refund, "sum": 50}), "pay.sum"),
+            (sale("e", pay=refund), "pay.task"),
+            (sale("f", pay={"task": 15, "parts": 3}), "pay.task"),
+            (sale("g", task=14, pay={"task": 14, "cash": 50}), "pay"),
+            ({"device": "test", "type": 1, "fiscal": {"task": 20}, "pay": {"task": 1}}, "pay"),
+        ):
+            self.assertRefused(body, 2000, path)
+
+    def test_order(self) -> None:
+        """A ``pay`` that the receipt agrees with is paid, at the merchant that it names."""
+        self.assertAnswer(self.sell(pay={"task": 1, "sum": 100, "merch": "2"}), 0)
+        self.assertEnd([10_000], [10_000], ["done"])
+        self.assertIn(b'"merchant":"2"', self.rows("pay")[0].request)
+
+    def test_no_such_terminal(self) -> None:
+        """A terminal that was deleted or cannot be used: 1091 or 430, for a payment and for a refund."""
+        devices, refund = self.shop.core.devices, {"task": 2, "refundid": "632512000001"}
+        self.shop.make_unusable("pos", "no such port")
+        for res, words in ((430, "no such port"), (1091, "batch.terminal pos")):
+            for body in (sale(f"a {res}", pay={"task": 1}), sale(f"b {res}", task=2, pay=refund)):
+                answer = self.ask(body)
+                self.assertAnswer(answer, res, 3)
+                self.assertIn(words, answer["errortxt"])
+            if res == 430:
+                self.wait(Deferred.fromCoroutine(devices.remove(devices.by_name("pos").row.dev_id)))
+        self.assertEqual((self.sales(), self.sales("return"), self.unfinished()), ([], [], []))
+
+    def test_wire_without_refunds(self) -> None:
+        """A terminal whose wire has no refund: 5029, and no return is registered."""
+        driver: Any = self.shop.built("pos").driver
+        self.patch(driver, "capabilities", frozenset(driver.capabilities) - {2})
+        self.assertRefused(sale("r", task=2, pay={"task": 2, "refundid": "632512000001"}), 5029)

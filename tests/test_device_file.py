@@ -247,6 +247,16 @@ class TransportTests(DeviceFileCase):
         self.loop.settle()
         self.assertIsInstance(protocol.end, ConnectionDone)
 
+    def test_half_closed(self) -> None:
+        """A file has no directions that end apart: it is closed after the last byte."""
+        protocol = self.connect()
+        protocol.line.write(b"x")
+        protocol.line.loseWriteConnection()
+        self.loop.settle()
+        self.assertEqual(self.take(), b"x")
+        self.loop.settle()
+        self.assertIsInstance(protocol.end, ConnectionDone)
+
     def test_producer(self) -> None:
         """A producer that is faster than the printer is paused and resumed."""
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any, cast
 
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IAddress, IConsumer, IPushProducer, IStreamClientEndpoint, ITransport
+from twisted.internet.interfaces import (
+    IAddress,
+    IConsumer,
+    IHalfCloseableProtocol,
+    IPushProducer,
+    IStreamClientEndpoint,
+    ITransport,
+)
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import directlyProvides
 from zope.interface.verify import verifyObject
 
 from protocols.errors import NotReached
@@ -92,6 +100,37 @@ class InProcessTests(SynchronousTestCase):
         self.there.loseConnection()
         self.turn()
         self.assertEqual((self.near.heard, len(self.far.lost)), ([], 1))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_half_close(self) -> None:
+        """A line that is closed for writing ends when the other end has read all, and that end hears it then."""
+        ended: list[str] = []
+
+        class Half(Listener):
+            """Hears that its direction has ended."""
+
+            def writeConnectionLost(self) -> None:
+                ended.append("write")
+
+            def readConnectionLost(self) -> None:
+                ended.append("read")
+
+        half = Half()
+        directlyProvides(half, IHalfCloseableProtocol)
+        self.here.protocol = half
+        self.there.pauseProducing()
+        self.here.write(b"a")
+        for _ in range(2):
+            self.here.loseWriteConnection()
+        self.here.write(b"b")
+        self.turn()
+        self.assertEqual((ended, self.far.heard, self.far.lost), (["write"], [], []))
+        self.there.write(b"c")
+        self.turn()
+        self.assertEqual((half.heard, half.lost), ([b"c"], []))
+        self.there.resumeProducing()
+        self.clock.pump([0, 0])
+        self.assertEqual((self.far.heard, len(self.far.lost), len(half.lost)), ([b"a"], 1, 1))
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_abort(self) -> None:

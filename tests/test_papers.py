@@ -13,7 +13,7 @@ from dmtwisted.turns import MINI_QUEUE
 from protocols.printers.profiles import PROFILES
 from protocols.simulators.in_process import InProcessEndpoint
 from tests.shop import sale
-from tests.test_printing_service import ENGLISH, PRINTING, READY, FarEnd, Played, PrintCase, lines
+from tests.test_printing_service import ENGLISH, PRINTING, READY, Deaf, FarEnd, Played, PrintCase, lines
 from tests.web_case import DEVICES, EXECUTE, Connection, Headers, fiscal
 
 CARD: dict[str, Any] = {"pays": [{"type": 2, "sum": 100}]}
@@ -174,6 +174,11 @@ class FailedTests(PaperCase):
         answer = self.sold(headers=ENGLISH)
         self.assertPrinted(answer, 0, 430)
         self.assertIn("it is unknown whether it was printed", answer["warnings"][0]["wtxt"])
+
+    def test_reads_nothing(self) -> None:
+        """A printer that takes the connection and reads nothing has printed nothing: isprint 0 and a warning."""
+        self.wire(InProcessEndpoint(Played(Deaf), self.shop.clock), "generic-80")
+        self.assertPrinted(self.sold(), 0, 430)
 
     def test_busy(self) -> None:
         """A printer that stays busy: warning 1105 after the waiting time; the receipt was made long before."""

@@ -49,14 +49,24 @@ DONE = b"\x00"
 PRINTED, ACCEPTED, NOT_PRINTED, UNKNOWN = Outcome.PRINTED, Outcome.ACCEPTED, Outcome.NOT_PRINTED, Outcome.UNKNOWN
 
 
+class Halves(StringTransport):
+    """A line whose two directions end apart."""
+
+    shut = False
+
+    def loseWriteConnection(self) -> None:
+        """End the direction to the printer."""
+        self.shut = True
+
+
 class Printer:
     """The printer's side, controlled by the test."""
 
-    def __init__(self, job: Job, rate: int = 0) -> None:
+    def __init__(self, job: Job, rate: int = 0, line: type[StringTransport] = StringTransport) -> None:
         self.clock = Clock()
         self.job = job
         self.delivery = Delivery(job, self.clock, Patience(), rate)
-        self.transport = StringTransport()
+        self.transport = line()
         self.verdicts: list[DeliveryVerdict] = []
         self.delivery.done.addCallback(self.verdicts.append)
         self.delivery.makeConnection(self.transport)
@@ -136,15 +146,15 @@ class AskTests(SynchronousTestCase):
         self.assertEqual(printer.verdict, (PRINTED, ""))
 
     def test_asked_twice(self) -> None:
-        """A silent printer that should answer is queried again after a second and given up after another."""
+        """A silent printer that should answer is queried again after a second, and given up after five."""
         printer = epson()
         printer.wrote()
         printer.clock.advance(0.99)
         self.assertEqual(printer.wrote(), b"")
         printer.clock.advance(0.01)
         self.assertEqual(printer.wrote().hex(" "), "10 04 01 10 04 02 10 04 03 10 04 04")
-        printer.clock.advance(0.99)
-        self.assertIsNone(printer.verdict)
+        printer.clock.pump([1, 2.99])
+        self.assertEqual((printer.verdict, printer.wrote()), (None, b""))
         printer.clock.advance(0.01)
         self.assertEqual(printer.verdict, (NOT_PRINTED, "silent"))
 
@@ -176,8 +186,19 @@ class AskTests(SynchronousTestCase):
         printer.wrote()
         printer.clock.advance(1)
         self.assertEqual(printer.wrote(), FLUSH + b"\x1b@\x1da\xff")
-        printer.clock.advance(1)
+        printer.clock.pump([1, 2.99])
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.01)
         self.assertEqual((printer.verdict, printer.wrote()), ((NOT_PRINTED, "busy"), b""))
+
+    def test_ready_late(self) -> None:
+        """A printer that is ready within five seconds gets its job, also after two queries."""
+        printer = epson()
+        printer.says(FINE)
+        printer.clock.pump([1, 1, 2.9])
+        printer.wrote()
+        printer.says(TURN)
+        self.assertEqual(printer.wrote(), printer.job.data)
 
     def test_freed(self) -> None:
         """A printer in the middle of a broken picture answers in turn after NUL bytes, and prints."""
@@ -192,7 +213,7 @@ class AskTests(SynchronousTestCase):
         """A printer that sends XOFF before the job, and no XON, is busy."""
         printer = Printer(compose(RECEIPT, CLONE))
         printer.says(b"\x13" + FINE)
-        printer.clock.pump([1, 1])
+        printer.clock.pump([1, 1, 3])
         self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
 
     def test_line_breaks(self) -> None:
@@ -354,6 +375,42 @@ class ProofTests(SynchronousTestCase):
         printer.clock.pump([1, 1])
         printer.breaks(cleanly=True)
         self.assertEqual(printer.verdict, (ACCEPTED, ""))
+
+    def silent(self) -> Printer:
+        """A printer that never answered, after the end of the line went to it."""
+        printer = Printer(compose(RECEIPT, CLONE), line=Halves)
+        printer.clock.pump([1, 1])
+        assert isinstance(printer.transport, Halves)
+        self.assertEqual((printer.transport.shut, printer.transport.disconnecting), (True, False))
+        printer.clock.advance(5)
+        self.assertIsNone(printer.verdict)
+        printer.delivery.writeConnectionLost()
+        return printer
+
+    def test_reads(self) -> None:
+        """A printer that never answers, and closes the line at its end, has read the job: accepted."""
+        printer = self.silent()
+        printer.clock.advance(2)
+        printer.delivery.readConnectionLost()
+        self.assertEqual((printer.verdict, printer.clock.getDelayedCalls()), ((ACCEPTED, ""), []))
+        self.assertTrue(printer.transport.disconnecting)
+
+    def test_reads_nothing(self) -> None:
+        """A printer that never answers and does not come to the end of the line may have read nothing: unproven."""
+        printer = self.silent()
+        printer.clock.advance(2 + printer.job.dots / 400 - 0.01)
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.01)
+        self.assertEqual(printer.verdict, (UNKNOWN, "unproven"))
+        self.assertTrue(printer.transport.disconnecting)
+
+    def test_answering_printer_is_let_go(self) -> None:
+        """A printer that answered behind the job need not close the line."""
+        printer = Printer(compose(RECEIPT, CLONE), line=Halves)
+        printer.says(FINE)
+        printer.says(FINE)
+        assert isinstance(printer.transport, Halves)
+        self.assertEqual((printer.transport.shut, printer.transport.disconnecting), (False, True))
 
     def test_one_verdict(self) -> None:
         """Data after the verdict changes nothing."""
@@ -582,7 +639,9 @@ class StarTests(SynchronousTestCase):
         """A printer whose counter does not reach our number gets nothing."""
         printer = Printer(compose(RECEIPT, STAR))
         printer.says(self.state(3))
-        printer.clock.pump([1, 1])
+        printer.clock.pump([1, 1, 2.9])
+        self.assertIsNone(printer.verdict)
+        printer.clock.advance(0.1)
         self.assertEqual(printer.verdict, (NOT_PRINTED, "busy"))
         self.assertNotIn(printer.job.data, printer.wrote())
 

@@ -342,6 +342,14 @@ class LedgerTests(SynchronousTestCase):
         self.assertEqual([ref for _, _, ref in entries(printer)], ["1", "2"])
 
 
+class Wire(FakeTransport):
+    """A line in memory: the printer closes it when its client has written all."""
+
+    def loseWriteConnection(self) -> None:
+        """End the line."""
+        self.loseConnection()
+
+
 class ScenarioTests(SynchronousTestCase):
     """Rules with the real client over a line in memory."""
 
@@ -355,7 +363,7 @@ class ScenarioTests(SynchronousTestCase):
         delivery.done.addCallback(found.append)
         line = PrinterPort(printer).buildProtocol(None)
         assert line is not None
-        pump = connect(line, FakeTransport(line, True), delivery, FakeTransport(delivery, False))
+        pump = connect(line, Wire(line, True), delivery, Wire(delivery, False))
         self.pump(pump, seconds)
         return found[0] if found else None
 

@@ -32,15 +32,18 @@ from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.turns import MINI_QUEUE
 from protocols.errors import LineLost, NotReached
+from protocols.printers.cups import cups_over
 from protocols.printers.delivery import CAUSES, Patience
 from protocols.printers.profiles import PROFILES
 from protocols.printers.queues import Condition, IPrintQueue, QueueState, UnknownQueue
 from protocols.printers.verdict import Outcome, Verdict
+from protocols.printers.windows_spooler import WindowsQueue
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.printer import SimulatedPrinter, simulated_printer
 from protocols.simulators.printer_port import PrinterPort
 from tests.shop import Shop
 from tests.specification import promises
+from tests.test_windows_spooler import StandIn
 from tests.web_case import DEVICES, EXECUTE, Connection, Headers, WebCase
 from web.site import Door
 
@@ -242,6 +245,15 @@ class FarEnd(Protocol):
         """Send ``data``."""
         assert self.transport is not None
         self.transport.write(data)
+
+
+class Deaf(FarEnd):
+    """A printer that accepts the connection and reads nothing."""
+
+    def connectionMade(self) -> None:
+        super().connectionMade()
+        line: Any = self.transport
+        line.pauseProducing()
 
 
 class Played(Factory):
@@ -532,6 +544,65 @@ class DeliveryTests(PrintCase):
         self.assertEqual((answer["res"], answer["info"]["state"]), (0, "accepted"))
         self.assertNothingWaits()
 
+    def test_reads_nothing(self) -> None:
+        """A printer that takes the connection and reads nothing: 100 where its model has a status, else unproven."""
+        deaf = Played(Deaf)
+        self.wire(InProcessEndpoint(deaf, self.shop.clock))
+        self.assertRefused(self.answer(self.ask(document(lines(1))), DELIVERY), Res.PRINTER_CONNECT, 1)
+        self.wire(InProcessEndpoint(deaf, self.shop.clock), "generic-80")
+        asked = self.ask(document(lines(1)), headers=ENGLISH)
+        self.assertRefused(self.answer(asked, DELIVERY), Res.DEVICE_ERROR, 2, "it did not confirm printing")
+        self.assertEqual(self.job(), ("unknown", "немає підтвердження друку"))
+        self.run_for(5)
+        self.assertEqual([(end.received, end.open) for end in deaf.ends], [(b"", False)] * 2)
+        self.assertEqual(self.job(), ("unknown", "немає підтвердження друку"))
+        self.assertNothingWaits()
+
+    def test_silent_clone(self) -> None:
+        """A simulated clone that is silent reads nothing more: unproven; the next job is printed."""
+        self.device("clone", profile="zjiang-80")
+        self.shop.built("clone").printer._mute = True
+        self.rule("silent", name="clone")
+        self.assertRefused(self.print(lines(1), "clone"), Res.DEVICE_ERROR, 2, "немає підтвердження друку")
+        self.run_for(5)
+        self.assertEqual(self.print(lines(1, "другий"), "clone")["info"]["state"], "accepted")
+        self.assertEqual((self.paper("clone").count("рядок"), self.paper("clone").count("другий")), (0, 1))
+
+    def test_ready_late(self) -> None:
+        """An idle printer that is ready after 2.5 seconds prints, and the caller hears it: the limit is 5 seconds."""
+        self.rule("accept", delay_ms=2500)
+        answer = self.answer(self.ask(document(lines(1))), 3)
+        self.assertEqual((answer["res"], answer["info"]["state"]), (0, "printed"))
+
+    @promises("8.printer-delivery", "4.7.printer")
+    def test_every_kind(self) -> None:
+        """Whatever printer cannot take a job, its caller has an error after five seconds."""
+        clock, clone = self.shop.clock, PROFILES["generic-80"]
+        played, deaf = (InProcessEndpoint(Played(kind), clock) for kind in (FarEnd, Deaf))
+        ways: dict[str, IPrinterWay] = {
+            "network, no connection": LineWay(PROFILES["epson"], Nowhere(), clock, 60),
+            "network, no answer": LineWay(PROFILES["epson"], played, clock, 60),
+            "network, reads nothing": LineWay(clone, deaf, clock, 60),
+            "serial, stops": LineWay(clone, Clogged(), clock, 60, 960),
+            "Star, no answer": LineWay(PROFILES["star"], played, clock, 60),
+            "CUPS, no connection": QueueWay(clone, cups_over(Nowhere(), clock).queue("x")),
+            "CUPS, no answer": QueueWay(clone, cups_over(played, clock).queue("x")),
+            "Windows, no return": QueueWay(clone, WindowsQueue(clock, lambda _: Deferred(), "x", StandIn)),
+        }
+        for kind, way in ways.items():
+            self.install(way)
+            answer = self.answer(self.ask(document(lines(500))), DELIVERY + 0.05)
+            self.assertIn(answer["res"], (100, 430), kind)
+
+    @promises("8.printer-delivery", "4.7.printer")
+    def test_training(self) -> None:
+        """A training printer that is not ready in five seconds is busy, and prints nothing later."""
+        self.rule("accept", delay_ms=60_000)
+        asked = self.answer(self.ask(document(lines(1))), DELIVERY)
+        self.assertRefused(asked, Res.DEVICE_ERROR, 1, "зайнятий іншим завданням")
+        self.run_for(120)
+        self.assertEqual(self.paper(), "")
+
     def test_hindrances(self) -> None:
         """A problem of the printer: 430 with a text in both languages, and nothing was sent."""
         cases = {
@@ -585,7 +656,7 @@ class DeliveryTests(PrintCase):
     def test_longer_patience(self) -> None:
         """An endpoint that would try for longer is stopped after five seconds, if nothing was sent."""
         self.wire(Nowhere())
-        self.patch(self.built()._way, "_patience", Patience(connect=60))
+        self.patch(self.built()._way, "_patience", Patience(begin=60))
         self.assertRefused(self.execute(document(lines(1))), Res.PRINTER_CONNECT, 1)
         self.assertEqual(self.jobs()[0]["state"], "refused")
         self.assertNothingWaits()

@@ -154,6 +154,16 @@ class SerialTests(SynchronousTestCase):
         self.assertEqual(self.reactor.getDelayedCalls(), [])
         self.assertFalse(self.reactor.getReaders() or self.reactor.getWriters())
 
+    def test_half_closed(self) -> None:
+        """A port has no directions that end apart: it is closed after the last byte."""
+        protocol = self.opened()
+        transport = cast(Any, protocol.transport)
+        transport.write(b"last")
+        transport.loseWriteConnection()
+        self.assertIsNone(protocol.lost)
+        end = transport.doWrite()
+        self.assertEqual((os.read(self.far, 512), type(end)), (b"last", ConnectionDone))
+
     def test_exclusive(self) -> None:
         """An open port cannot be opened again unless sharing is set."""
         self.opened()

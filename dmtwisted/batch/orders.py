@@ -6,10 +6,11 @@ from uuid import uuid4
 
 import msgspec
 
-from dmtwisted.registers.interface import SALE
+from dmtwisted.money import hryvnias
+from dmtwisted.registers.interface import RETURN, SALE, X_REPORT, Z_REPORT
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import PayRequest, PayTask, ReceiptRequest, TaskRequest, malformed
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.terminals.interface import Approved, Order, Task
 
 
@@ -24,21 +25,59 @@ def asks_only(request: TaskRequest, first: TaskRequest) -> bool:
     return fiscal is None or (fiscal.task in (None, first.task) and not (fiscal.receipt or fiscal.cash))
 
 
-def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
+def no_terminal() -> Refused:
+    """430: a card cannot be charged or refunded while the register has no terminal."""
+    why = Text(
+        "у налаштуваннях каси не вибрано термінал для оплати карткою (batch.terminal)",
+        "the register's settings name no terminal for payments by card (batch.terminal)",
+    )
+    return Refused(Res.DEVICE_ERROR, why)
+
+
+def see_that_pay_fits(request: TaskRequest, settings: BatchSettings) -> None:
+    """Refuse a request whose ``pay`` orders what cannot be done: it must not end as a receipt alone.
+
+    :raises Refused: 430 while the settings name no terminal, 2000 for a task that uses none.
+    """
+    if request.pay is None:
+        return
+    if request.task not in (SALE, RETURN, X_REPORT, Z_REPORT):
+        raise malformed("pay", Text("це завдання не працює з терміналом", "this task uses no terminal"))
+    if not settings.terminal:
+        raise no_terminal()
+
+
+def pay_order(request: TaskRequest, amount: int, settings: BatchSettings) -> Order:
     """The order for the terminal: a payment, or what ``pay`` of a return says.
 
     :param amount: kopecks.
-    :param merchant: the merchant of the settings, for a request without one.
-    :raises Refused: 1098 for a return without ``pay`` or without the payment that it takes back, 2000 for one that is
-        neither refund nor cancel.
+    :raises Refused: 1098 for a return without ``pay`` or without the payment that it takes back, 2000 for a ``pay``
+        that orders something else, or another sum, than the receipt says.
     """
-    if request.task == SALE:
-        return Order(task=Task.PAYMENT, uid=str(uuid4()), sum=amount, merchant=merchant)
     pay: PayTask | None = request.pay
+    if not amount:
+        types = ", ".join(map(str, settings.pay_types))
+        raise malformed(
+            "fiscal.receipt.pays",
+            Text(
+                f"немає оплати карткою, хоча є pay; її типи (batch.pay_types): {types}",
+                f"there is no payment by card for pay; its types (batch.pay_types): {types}",
+            ),
+        )
+    if pay is not None and pay.sum not in (0, amount):
+        shown = hryvnias(amount)
+        raise malformed("pay.sum", Text(f"у чеку карткою {shown}", f"the receipt has {shown} by card"))
+    merchant = (pay.merchant.strip() if pay is not None else "") or settings.merchant
+    if request.task == SALE:
+        if pay is not None and pay.task not in (None, Task.PAYMENT):
+            raise malformed("pay.task", Text("для продажу очікується 1 (оплата)", "a sale takes 1 (payment)"))
+        return Order(task=Task.PAYMENT, uid=str(uuid4()), sum=amount, merchant=merchant)
     if pay is None:
         raise Refused(Res.MISSING_OBJECT, "pay")
     if pay.task not in (Task.REFUND, Task.CANCEL):
-        raise malformed("pay.task", "2 (refund) or 3 (cancel) is expected")
+        raise malformed(
+            "pay.task", Text("очікується 2 (повернення) або 3 (скасування)", "2 (refund) or 3 (cancel) is expected")
+        )
     member, named = ("refundid", pay.refundid) if pay.task == Task.REFUND else ("cancelid", pay.cancelid)
     if not named.strip():
         raise Refused(Res.MISSING_OBJECT, f"pay.{member}")
@@ -48,7 +87,7 @@ def pay_order(request: TaskRequest, amount: int, merchant: str) -> Order:
         sum=amount,
         rrn=pay.refundid.strip(),
         cancelid=pay.cancelid.strip() if pay.task == Task.CANCEL else "",
-        merchant=pay.merchant.strip() or merchant,
+        merchant=merchant,
     )
 
 
@@ -73,6 +112,14 @@ def lacks_payment(request: TaskRequest, settings: BatchSettings) -> bool:
     if fiscal is None or fiscal.receipt is None or request.task != SALE:
         return False
     return bool(fiscal.receipt.rows and not fiscal.receipt.pays and settings.pay_types)
+
+
+def counts_on_card(request: TaskRequest, settings: BatchSettings) -> bool:
+    """Whether ``request`` has a payment of the terminal's types, without the data of a card that was charged."""
+    fiscal, types = request.fiscal, {str(pay_type) for pay_type in settings.pay_types}
+    if fiscal is None or fiscal.receipt is None or request.task not in (SALE, RETURN):
+        return False
+    return any(pay.type in types and not (pay.rrn or pay.auth_code) for pay in fiscal.receipt.pays)
 
 
 def with_card(request: TaskRequest, settings: BatchSettings, paid: Approved) -> TaskRequest:

@@ -35,9 +35,12 @@ from dmtwisted.batch.bank import Bank, open_still
 from dmtwisted.batch.orders import (
     asks_only,
     cancel_order,
+    counts_on_card,
     fingerprint,
     lacks_payment,
+    no_terminal,
     pay_order,
+    see_that_pay_fits,
     with_card,
     with_payment,
 )
@@ -202,11 +205,15 @@ class Batch:
             known = await self._known(device, request, language)
             if known is not None:
                 return await self._repeated(device, request, known, language)
-        if request.task in (SALE, RETURN) and settings.terminal and isinstance(device, RegisterDevice):
-            amount = await self._amount(device, settings, request)
-            if amount:
-                return await self._charge(device, settings, request, amount, body, language)
+        if isinstance(device, RegisterDevice):
+            see_that_pay_fits(request, settings)
+            if request.task in (SALE, RETURN) and settings.terminal:
+                amount = await self._amount(device, settings, request)
+                if amount or request.pay is not None:
+                    return await self._charge(device, settings, request, amount, body, language)
         done = await print_forms.perform(device, request, language, self._clock)
+        if not settings.terminal and counts_on_card(request, settings):
+            return done._replace(answer=warned(done.answer, [Warning.by(no_terminal(), language)]))
         if request.task in (X_REPORT, Z_REPORT) and settings.terminal:
             return await self._with_totals(settings, request, done, language)
         return done
@@ -261,7 +268,7 @@ class Batch:
                 if carried is not None:
                     return carried
         terminal = self._bank.named(settings.terminal)
-        order = pay_order(request, amount, settings.merchant)
+        order = pay_order(request, amount, settings)
         saga = Saga(body, language, settings, terminal.row.n, order, str(uuid4()))
         n = await self._sagas.begin(device.row.n, request.task, request.tag, saga)
         reached("batch.intent-stored")
@@ -442,7 +449,7 @@ class Batch:
             problem = Refused(Res.INTERNAL, type(error).__name__)
         else:
             return done
-        return done._replace(answer=warned(done.answer, [Warning(problem.res.code, problem.errortxt(language))]))
+        return done._replace(answer=warned(done.answer, [Warning.by(problem, language)]))
 
     def _register(self, n: int) -> AnyRegister | None:
         return next((device for device in self._devices if device.kind == REGISTER and device.row.n == n), None)

@@ -25,8 +25,8 @@ from protocols.printers.queues import Condition, IPrintQueue, QueueState, Unknow
 from protocols.printers.status import PrinterStatus
 from protocols.printers.verdict import Outcome, Verdict
 
-CONNECT, ANSWER = 3.0, 1.0
-"""Seconds for a connection, and for each of two queries: together the wait of a caller (specification 8)."""
+BEGIN, ANSWER = 4.5, 1.0
+"""Seconds until a job begins, so that it is delivered within a caller's wait (specification 8); and for one query."""
 
 WATCHED = 2.5
 """Seconds that a job in a queue is watched; cancelling it and asking why fit into the rest of a caller's wait."""
@@ -57,8 +57,8 @@ class _LineDelivery(Delivery):
 
     @property
     def trouble(self) -> str:
-        """Why the printer does not print, by its last status."""
-        return self._talk.status.reason or ""
+        """Why the printer does not print, by its last status, or why it is not known to print."""
+        return self._talk.status.reason or ("unproven" if self.closing and not self._talk.heard else "")
 
     @property
     def waits_for_proof(self) -> bool:
@@ -88,7 +88,7 @@ class LineWay(_Profiled):
     ) -> None:
         super().__init__(profile)
         self._endpoint, self._clock = endpoint, clock
-        self._patience = Patience(CONNECT, ANSWER, time_to_live, time_to_live)
+        self._patience = Patience(BEGIN, ANSWER, time_to_live, time_to_live)
         self._rate, self._high = bytes_per_second, drawer_high_is_open
         self._asking: Deferred[PrinterStatus] | None = None
 

@@ -24,6 +24,7 @@ from twisted.internet.interfaces import (
     IAddress,
     IConsumer,
     IDelayedCall,
+    IHalfCloseableProtocol,
     IPushProducer,
     IReactorTime,
     IStreamClientEndpoint,
@@ -55,7 +56,8 @@ MOST_ANSWERS = 65536
 class Patience:
     """Time limits in seconds."""
 
-    connect: float = 5.0
+    begin: float = 5.0
+    """Until the first byte of a job: the connection and the queries."""
     status: float = 1.0
     """For the answers to a state query, which is sent twice."""
     stall: float = 10.0
@@ -101,7 +103,7 @@ def verdict(outcome: Outcome, cause: str = "", status: PrinterStatus | None = No
     return DeliveryVerdict(outcome, CAUSES.get(cause, cause), None, cause, status, sent)
 
 
-@implementer(IPushProducer)
+@implementer(IPushProducer, IHalfCloseableProtocol)
 class Delivery(Protocol):
     """The client side of one job; `done` fires with the verdict and never fails.
 
@@ -134,6 +136,7 @@ class Delivery(Protocol):
         self._answered = 0
         self._line_full = False
         self._asked_again = False
+        self._begin_by = clock.seconds() + patience.begin
         self._deadline = 0.0
 
     # Asking
@@ -148,22 +151,27 @@ class Delivery(Protocol):
             self._send()
             return
         self._write(self._talk.open())
-        self._wait(self._patience.status, self._no_answer)
+        self._wait_for_answer(self._patience.status)
+
+    def _wait_for_answer(self, seconds: float) -> None:
+        """Wait for ``seconds``, or as long as the job may still begin."""
+        self._wait(max(min(seconds, self._begin_by - self._clock.seconds()), 0), self._no_answer)
 
     def _no_answer(self) -> None:
         talk = self._talk
         if not self._asked_again:
             self._asked_again = True
             self._write(talk.open_again())
-            self._wait(self._patience.status, self._no_answer)
+            self._wait_for_answer(self._patience.status)
         elif talk.status.reason is not None and not self._job.at_once:
             self._end(Outcome.NOT_PRINTED, talk.status.reason)
-        elif talk.stopped or (talk.heard and not talk.ready and self._job.profile.reliable):
-            self._end(Outcome.NOT_PRINTED, "busy")
-        elif not talk.heard and self._job.profile.reliable:
-            self._end(Outcome.NOT_PRINTED, "silent")
-        else:
+        elif not (talk.stopped or (self._job.profile.reliable and not talk.ready)):
             self._send()
+        elif self._clock.seconds() < self._begin_by:
+            # It may be about to finish an earlier job.
+            self._wait_for_answer(self._patience.begin)
+        else:
+            self._end(Outcome.NOT_PRINTED, "busy" if talk.stopped or talk.heard else "silent")
 
     def _check_state(self) -> None:
         """Send the job, or end it, when all queries are answered."""
@@ -237,6 +245,16 @@ class Delivery(Protocol):
         """Whether a byte of the job itself was written to the line."""
         return self._sent > 0
 
+    @property
+    def closing(self) -> bool:
+        """Whether all was written, and the line is being closed."""
+        return self._step is _Step.CLOSING
+
+    @property
+    def _paper(self) -> float:
+        """Seconds that printing the job takes at most."""
+        return self._job.dots / self._job.profile.dots_per_second
+
     def _finish(self) -> None:
         self._produce(False)
         self._step = _Step.ARRIVING
@@ -244,7 +262,6 @@ class Delivery(Protocol):
         if self.done.called:
             # The caller cancelled while `taken` was fired.
             return
-        paper = self._job.dots / self._job.profile.dots_per_second
         # A printer that has not answered any query will not send its proof either.
         if not self._talk.heard and (self._job.profile.answers or not self._talk.proves):
             self._close()
@@ -252,10 +269,10 @@ class Delivery(Protocol):
         if not self._talk.proves:
             # There is no proof, but an answer to a query after the job shows that all of it arrived.
             self._write(self._talk.question())
-            self._wait(self._patience.stall + paper, self._stalled)
+            self._wait(self._patience.stall + self._paper, self._stalled)
             return
         self._step = _Step.PROVING
-        self._deadline = self._clock.seconds() + self._patience.completion + paper
+        self._deadline = self._clock.seconds() + self._patience.completion + self._paper
         self._prove()
 
     def _arrived(self) -> None:
@@ -267,11 +284,26 @@ class Delivery(Protocol):
             self._close()
 
     def _close(self) -> None:
-        """Close the line when it is drained; that it closed cleanly is all that can be known."""
+        """Close the line when it is drained; that it closed cleanly is all that can be known.
+
+        A network takes the bytes for a printer that reads none. Only a printer that reads comes to the end of the
+        line and closes it too, so one that never answered is given that end alone.
+        """
         self._step = _Step.CLOSING
         self._wait(self._patience.stall, self._stalled)
-        assert self.transport is not None
-        self.transport.loseConnection()
+        transport = self.transport
+        assert transport is not None
+        shut = None if self._talk.heard else getattr(transport, "loseWriteConnection", None)
+        (shut or transport.loseConnection)()
+
+    def writeConnectionLost(self) -> None:
+        """All bytes and the end of the line are on their way to the printer."""
+        if self._step is _Step.CLOSING:
+            self._wait(2 * self._patience.status + self._paper, self._unproven)
+
+    def readConnectionLost(self) -> None:
+        """The printer has closed its end."""
+        self.connectionLost(Failure(ConnectionDone()))
 
     def _prove(self) -> None:
         left = self._deadline - self._clock.seconds()
@@ -309,7 +341,7 @@ class Delivery(Protocol):
             # The printer answers: give the answer in turn a time limit of its own.
             self._write(said)
             self._asked_again = False
-            self._wait(self._patience.status, self._no_answer)
+            self._wait_for_answer(self._patience.status)
         if self._step is _Step.ASKING:
             self._check_state()
         elif self._step is _Step.ARRIVING and self._talk.answered:
@@ -457,7 +489,7 @@ def deliver(
 
     Most printers serve one connection at a time, so the caller must wait for the verdict before the next call.
     """
-    connecting = endpoint.connect(_OneConnection(delivery)).addTimeout(patience.connect, clock)
+    connecting = endpoint.connect(_OneConnection(delivery)).addTimeout(patience.begin, clock)
 
     def not_reached(failure: Failure) -> DeliveryVerdict:
         delivery.log.info("cannot reach the printer: {why}", why=failure.getErrorMessage())
@@ -478,7 +510,8 @@ def inquire(
     It fails with `NotReached`, or as `Inquiry` does.
     """
     inquiry = Inquiry(profile, clock, patience, drawer_high_is_open)
-    connecting = endpoint.connect(_OneConnection(inquiry)).addTimeout(patience.connect, clock)
+    left = patience.begin - 2 * patience.status
+    connecting = endpoint.connect(_OneConnection(inquiry)).addTimeout(left, clock)
 
     def not_reached(failure: Failure) -> Failure:
         return Failure(NotReached(failure.getErrorMessage()))

@@ -151,6 +151,10 @@ class DeviceFileTransport(FileDescriptor):
             return None
         return CONNECTION_DONE
 
+    def loseWriteConnection(self) -> None:
+        """Close: no printer learns that a file is half closed."""
+        self.loseConnection()  # type: ignore[no-untyped-call]
+
     def abortConnection(self) -> None:
         """Close immediately; data that has not left the driver is lost."""
         if self.connected:

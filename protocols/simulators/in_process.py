@@ -11,6 +11,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import (
     IAddress,
     IConsumer,
+    IHalfCloseableProtocol,
     IProtocol,
     IProtocolFactory,
     IPullProducer,
@@ -37,7 +38,7 @@ class Pipe:
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._incoming: deque[bytes] = deque()
-        self._due = self._paused = self._ended = self._closed = False
+        self._due = self._paused = self._ended = self._shut = self._closed = False
         self._puller: IPullProducer | None = None
         self.disconnecting = False
         self.protocol: IProtocol | None = None
@@ -47,7 +48,7 @@ class Pipe:
 
     def write(self, data: bytes) -> None:
         """Send ``data``; a closed line drops it."""
-        if data and self.other is not None and not self.disconnecting and not self._closed:
+        if data and self.other is not None and not (self.disconnecting or self._shut or self._closed):
             self.other._incoming.append(bytes(data))
             self.other._soon()
 
@@ -63,6 +64,15 @@ class Pipe:
             if self.other is not None:
                 self.other._ended = True
                 self.other._soon()
+
+    def loseWriteConnection(self) -> None:
+        """Write no more; the other end gets everything written, and then the end of the line."""
+        if self.other is not None and not (self._shut or self._closed):
+            self._shut = self.other._ended = True
+            self.other._soon()
+            if IHalfCloseableProtocol.providedBy(self.protocol):
+                half: Any = self.protocol
+                self._clock.callLater(0, half.writeConnectionLost)
 
     def abortConnection(self) -> None:
         """Close the line; what has not arrived is lost."""
@@ -124,6 +134,9 @@ class Pipe:
         if not self._closed:
             self._closed = True
             self._incoming.clear()
+            if self.other is not None:
+                self.other._ended = True
+                self.other._soon()
             if self.protocol is not None:
                 self.protocol.connectionLost(Failure(ConnectionDone()))
 

@@ -10,7 +10,7 @@ rule                  effect
 ``refuse``            out of paper, or the condition in ``code`` (`CONDITIONS`), until the line is closed
 ``lost_before``       the line breaks before anything is printed
 ``lost_after``        everything is printed, and the line breaks instead of the proof
-``silent``            it neither answers nor prints
+``silent``            it neither answers nor prints, and its port reads nothing more
 ``garbage``           everything is printed, and garbage is sent instead of the proof
 ``unreachable``       the connection fails
 ``delay_ms``          it waits that long before it prints; only with a clock
@@ -135,6 +135,11 @@ class SimulatedPrinter:
     def connected(self) -> bool:
         """Whether a client is connected."""
         return self._connected
+
+    @property
+    def deaf(self) -> bool:
+        """Whether it takes nothing more on this connection."""
+        return self._deaf
 
     def takes_call(self) -> bool:
         """Whether a client can connect; a rule that prevents it is used up."""

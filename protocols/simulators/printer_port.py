@@ -47,13 +47,13 @@ class PrinterLine(Protocol):
         self._pushing = True
         printer = self._port.printer
         try:
-            while self._served and self._pending and printer.room:
+            while self._served and self._pending and printer.room and not printer.deaf:
                 part = bytes(self._pending[: printer.room])
                 del self._pending[: len(part)]
                 printer.feed(part)
         finally:
             self._pushing = False
-        self._read(not self._pending)
+        self._read(not (self._pending or printer.deaf))
 
     def _read(self, on: bool) -> None:
         """Read from the line, or stop reading; a line in memory has no flow control."""
@@ -107,6 +107,9 @@ class PrinterPort(Factory):
         if self._lines and self._turns_away:
             line.break_off()
             return
+        if self._lines and self.printer.deaf:
+            # The line does not read, so it would not learn that its client has gone.
+            self._lines[0].break_off()
         self._lines.append(line)
         if len(self._lines) == 1:
             line.serve()
