@@ -15,7 +15,7 @@ import msgspec
 
 from dmtwisted.clock import span
 from dmtwisted.money import NotANumber, number, scaled
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 
 MAX_BODY = 4 * 1024 * 1024
 """The longest request body, in bytes."""
@@ -401,6 +401,9 @@ class TaskRequest(msgspec.Struct, frozen=True):
 TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY = 0, 1, 2, 3
 """The kinds of task: the values of ``type`` (specification 2.2)."""
 
+_MEANT = (("fiscal", TYPE_FISCAL), ("pay", TYPE_PAY))
+"""Objects that no look-up has, each with the ``type`` that it goes with."""
+
 
 def read_root(root: Members) -> TaskRequest:
     """The members of the root that every kind of task has.
@@ -410,6 +413,12 @@ def read_root(root: Members) -> TaskRequest:
     kind = root.integer("type")
     if kind not in (TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY):
         raise malformed("type", "0, 1, 2 or 3 is expected")
+    if kind == TYPE_LOOKUP and root.value("type") in (None, ""):
+        for name, meant in _MEANT:
+            # A till that forgot it would take "nothing found" for an answer to its sale.
+            if root.value(name) and isinstance(root.value(name), dict):
+                uk = f"type: поля немає, разом із {name} це {meant}"
+                raise Refused(Res.MALFORMED, Text(uk, f"type: is missing; with {name} it is {meant}"))
     tag = root.text("tag")
     if len(tag) > MAX_TAG:
         raise malformed("tag", f"at most {MAX_TAG} characters are taken")
