@@ -478,6 +478,7 @@ _W: dict[str, tuple[str, str]] = {
     "key_name": ("Для якої програми", "For which program"),
     "make_key": ("Створити ключ", "Create a key"),
     "new_key": ("Новий ключ, показується лише зараз", "New key, shown only now"),
+    "weak_key": ("можна вгадати", "could be guessed"),
     "no_keys": ("Ключів ще немає", "There are no keys yet"),
     "key_sure": ("Видалити ключ?", "Delete the key?"),
     "key_sure_text": ("Програма з цим ключем втратить доступ.", "The program with this key loses its access."),
