@@ -468,6 +468,7 @@ _W: dict[str, tuple[str, str]] = {
     ),
     "login_wanted": ("Вимагати логін і пароль", "Require login and password"),
     "login_name": ("Логін", "Login"),
+    "other_machines": ("Обслуговувати інші комп’ютери мережі", "Serve other machines on the network"),
     "password": ("Пароль", "Password"),
     "password_again": ("Пароль ще раз", "Password again"),
     "api_keys": ("Ключі для програм", "Keys for programs"),
