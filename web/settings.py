@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from klein import Klein
 from msgspec import Meta
 from twisted.web.iweb import IRequest
+from twisted.web.server import Request
 
 from dmtwisted import __version__
 from dmtwisted.access.login import LoginChange
@@ -107,7 +108,7 @@ class SettingsApi:
             confirmation=_text(members, "usr_confpass"),
         )
         core.access.check(login)
-        if not after.extAccess and not is_at_the_machine(request):
+        if not (after.extAccess or is_at_the_machine(cast(Request, request))):
             # It would lock out its own caller, and perhaps everyone who could undo it.
             raise BadSettings("extAccess", "only a program on the machine of the service may switch this off")
         await core.settings.change(members)
