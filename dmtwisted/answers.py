@@ -1,7 +1,8 @@
 """Answers as JSON text, with the number types that clients rely on.
 
 Whole numbers are JSON integers; money and quantities always have a fraction (`amount`, `quantity`, specification
-9.4). An answer is rendered once, stored, and repeated byte for byte; a repeat differs in ``task_status`` alone.
+9.4). An answer is rendered once, stored, and repeated byte for byte; a repeat differs in
+``task_status`` and ``source`` alone.
 """
 
 from __future__ import annotations
@@ -129,6 +130,17 @@ def repeated(stored: bytes, warning: Warning | None = None) -> bytes:
     again = stored.replace(_STATUS_EXECUTED, _STATUS_FOUND, 1)
     return again if warning is None else warned(again, [warning])
 
+
+def from_source(answer: bytes, source: str) -> bytes:
+    """``answer`` with the ``source`` of its request (specification 2.3): a stored one has that of the first."""
+    member = _encode(source)
+    if answer.startswith(member, _SOURCE_AT):
+        return answer
+    return _SOURCE.sub(lambda _: b'"source":' + member, answer, 1)
+
+
+_SOURCE_AT = _encode(Answer(task_status=0, type=0, task=0)).index(b'"source":') + len(b'"source":')
+_SOURCE = re.compile(rb'"source":"(?:[^"\\]|\\.)*"')
 
 _PRINTED, _NOT_PRINTED = b'"isprint":1', b'"isprint":0'
 

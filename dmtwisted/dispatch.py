@@ -66,7 +66,7 @@ class Dispatcher:
             request = _with_tag(read_task(read_json(body), batch))
             if self.events.watched:
                 self.events.begun(request)
-            answer = await self._perform(request, body, language, printer, batch)
+            answer = answers.from_source(await self._perform(request, body, language, printer, batch), request.source)
             res = answers.res_of(answer)
             reached("task.before-answer")
         except Exception as error:

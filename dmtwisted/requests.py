@@ -430,6 +430,9 @@ class TaskRequest(msgspec.Struct, frozen=True):
 TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY = 0, 1, 2, 3
 """The kinds of task: the values of ``type`` (specification 2.2)."""
 
+_MEANT = (("fiscal", TYPE_FISCAL), ("pay", TYPE_PAY))
+"""Objects that no look-up has, each with the ``type`` that it goes with."""
+
 
 def read_root(root: Members) -> TaskRequest:
     """The members of the root that every kind of task has.
@@ -439,6 +442,13 @@ def read_root(root: Members) -> TaskRequest:
     kind = root.integer("type")
     if kind not in (TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY):
         raise malformed("type", one_of(0, 1, 2, 3))
+    if kind == TYPE_LOOKUP and root.value("type") in (None, ""):
+        for name, meant in _MEANT:
+            # A till that forgot it would take "nothing found" for an answer to its sale.
+            if root.value(name) and isinstance(root.value(name), dict):
+                raise malformed(
+                    "type", Text(f"поля немає, разом із {name} це {meant}", f"is missing; with {name} it is {meant}")
+                )
     tag = root.text("tag")
     if len(tag) > MAX_TAG:
         raise malformed("tag", at_most(MAX_TAG))

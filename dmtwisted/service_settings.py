@@ -29,7 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     autoupdate: Annotated[bool, Meta(description="Kept for clients; the service does not update itself")] = False
     autoupdatetime: Annotated[LineText, Meta(description="Kept for clients, as autoupdate")] = ""
     extAccess: Annotated[
-        bool, Meta(description="Kept for clients; who gets in is said by the configuration (docs/security.md)")
+        bool,
+        Meta(description="Whether other machines are served; if so, the configuration decides which"),
     ] = True
     # A change of the print forms goes to every register, whose own settings decide (`web.settings`).
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48

@@ -271,12 +271,25 @@ class ApiKeysTests(WithStore):
 
     @promises("2.4.x-api-key.2")
     def test_brought_along(self) -> None:
-        """A key that programs use already may have any form, as long as it cannot be guessed."""
-        key = "{3F2504E0-4F89-11D3}/каса".replace("каса", "till=1")
-        self.run_now(self.keys.make("old till", key))
-        self.assertTrue(self.keys.fits(key.encode()))
-        for bad in ("short", "x" * 201, "й" * 20, " " + "x" * 20, "x\n" * 10):
+        """A key that programs use already may have any format that a header can carry."""
+        for key in ("{3F2504E0-4F89-11D3}/till=1", "1", "ключ каси 1", 'k"\\; é', "x" * 1000):
+            self.run_now(self.keys.make("old till", key))
+            self.assertTrue(self.keys.fits(key.encode()), key)
+        for bad in ("x" * 1001, " " + "x" * 20, "x\n" * 10, "x\0", "x\x7f"):
             self.assertEqual(self.failure_of(self.keys.make("n", bad), BadSettings).path, "key")
+
+    def test_weak(self) -> None:
+        """A key that could be guessed is marked, after a restart too, until it is replaced."""
+        for key in ("short", "fifteen letters", "1" * 40):
+            made, _ = self.run_now(self.keys.make(key, key))
+            self.assertTrue(made.weak, key)
+        for key in ("", "sixteen letters!", "3F2504E0-4F89-11D3"):
+            made, _ = self.run_now(self.keys.make("strong", key))
+            self.assertFalse(made.weak, key)
+        self.assertEqual([key.name for key in self.opened() if key.weak], ["short", "fifteen letters", "1" * 40])
+        for weak in self.opened():
+            self.run_now(self.keys.replace(weak.id))
+        self.assertEqual([key.name for key in self.keys if key.weak], [])
 
     def test_twice(self) -> None:
         """The same key cannot be kept under two names, so that deleting it means what it says."""

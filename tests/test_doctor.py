@@ -625,6 +625,15 @@ class CommandTests(FaultCase):
         self.told("--json", "--port", "4977")
         self.assertEqual(len(tried), 1)
 
+    def test_weak_key(self) -> None:
+        """Without a service a key that could be guessed is found too."""
+        shop, found = Shop(self), list[Finding]()
+        self.successResultOf(Deferred.fromCoroutine(shop.core.access.keys.make("till 7", "7")))
+        shop.core.devices.close()
+        self.patch(command, "store_of", lambda *_: shop.store)
+        self.successResultOf(Deferred.fromCoroutine(command._check_devices(self.config, found, shop.clock)))
+        self.names(found, "Ключ API «till 7» можна вгадати", "The API key till 7 could be guessed", Level.WARN)
+
     @POSIX
     def test_another_user(self) -> None:
         """A user who does not own the state folder leaves no files there that the service could not open."""
@@ -651,9 +660,11 @@ class PageTests(WebCase):
     def test_examined(self) -> None:
         """Nothing is checked before a request; then every finding is reported, and kept for the page."""
         self.assertEqual(self.request("GET", DOCTOR).json, {"dt": "", "status": 0, "findings": []})
+        self.request("POST", "/dm/api/v3/api-keys", {"name": "каса 7", "key": "7"})
         told = self.request("POST", DOCTOR, {}, self.UK).json
         texts = [one["text"] for one in told["findings"]]
         self.assertIn("test відповідає", texts)
+        self.assertIn("Ключ API «каса 7» можна вгадати", texts)
         self.assertEqual(self.request("GET", DOCTOR, headers=self.UK).json, told)
         page = self.request("GET", "/dm/main/settings/doctor?lang=uk").body.decode()
         self.assertIn("test відповідає", page)

@@ -1098,7 +1098,7 @@ class TagTests(_WithShop):
                 },
             }
         )
-        self.assertRepeats(again, first)
+        self.assertRepeats(again, {**first, "source": "other till"})
 
     def test_warning_beside_warning(self) -> None:
         """The warning of a repeat is added to the warnings of the first answer."""
@@ -1174,9 +1174,9 @@ class LookUpTests(_WithShop):
         super().setUp()
         self.shop.open_shift()
 
-    @promises("2.2.type.1", "2.2.type.2", "3.3.1.1", "3.3.1.3", "4.3.1.1", "4.3.1.2", "4.3.1.3")
+    @promises("2.2.type.1", "2.2.type.2", "2.3.source.1", "3.3.1.1", "3.3.1.3", "4.3.1.1", "4.3.1.2", "4.3.1.3")
     def test_found(self) -> None:
-        """A receipt is found by type 0 and without a type, as it was answered, with ``task_status`` 2."""
+        """A receipt is found by type 0 and without a type, as it was answered, for another ``source`` too."""
         first = self.shop.sell(10, "t")
         for shape in (
             {"type": 0},
@@ -1187,7 +1187,7 @@ class LookUpTests(_WithShop):
             {"type": 0, "fiscal": {"task": 4}},
         ):
             answer = self.shop.ask({"ver": 6, "source": "other", "device": "test", "tag": "t", **shape})
-            self.assertEqual(written(answer), written({**first, "task_status": 2}), shape)
+            self.assertEqual(written(answer), written({**first, "source": "other", "task_status": 2}), shape)
         self.assertEqual(len(self.shop.ledger(kind="sale")), 1)
 
     @promises("3.3.1.2")

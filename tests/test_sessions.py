@@ -21,6 +21,7 @@ KEYS = "/dm/api/v3/api-keys"
 DRIVERS = "/dm/api/v3/drivers"
 PASSWORD = "сезам"
 
+ENGLISH = ("Accept-Language", "en")
 FORM_TYPE = ("Content-Type", "application/x-www-form-urlencoded")
 
 
@@ -344,7 +345,7 @@ class ApiKeyTests(AccessCase):
         self.assertEqual((sorted(made), made["name"]), (["id", "key", "name"], "каса"))
         listed = self.request("GET", KEYS)
         [row] = listed.json["api_keys"]
-        self.assertEqual(row, {"id": made["id"], "name": "каса", "dt": "20260921090000000"})
+        self.assertEqual(row, {"id": made["id"], "name": "каса", "dt": "20260921090000000", "weak": False})
         self.assertNotIn(made["key"].encode(), listed.body)
 
     def test_deleted(self) -> None:
@@ -385,12 +386,24 @@ class ApiKeyTests(AccessCase):
         self.switch_on()
         self.assertEqual(self.request("GET", DRIVERS, headers=[("x-api-key", "{OLD-KEY-OF-A-TILL}")]).status, 200)
 
+    @promises("2.4.x-api-key.2", "5.5b.2")
+    def test_weak(self) -> None:
+        """A short key works too; the answer, the list and the page say that it could be guessed."""
+        made = self.request("POST", KEYS, {"name": "old till", "key": "1234"}, [ENGLISH])
+        self.assertEqual((made.status, made.json["key"]), (201, "1234"))
+        self.assertIn("could be guessed", made.json["warning"])
+        self.assertEqual([key["weak"] for key in self.request("GET", KEYS).json["api_keys"]], [True])
+        self.assertIn(b"could be guessed", self.request("GET", "/dm/main/settings", headers=[ENGLISH]).body)
+        self.switch_on()
+        self.assertEqual(self.request("GET", DRIVERS, headers=[("x-api-key", "1234")]).status, 200)
+        self.assertTrue(self.is_blocked(self.request("GET", DRIVERS, headers=[("x-api-key", "12345")])))
+
     def test_mistakes(self) -> None:
         """A mistake is named by its member, and no key is made."""
         for body, status, path in (
             ({}, 422, "name"),
             ({"name": ""}, 422, "name"),
-            ({"name": "x", "key": "short"}, 422, "key"),
+            ({"name": "x", "key": "a\nb"}, 422, "key"),
             ({"name": "x", "more": 1}, 422, "more"),
         ):
             answer = self.request("POST", KEYS, body)

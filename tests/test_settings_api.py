@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -11,6 +12,7 @@ from dmtwisted.config import ServerConfig
 from dmtwisted.devices.devices import register_settings
 from tests.specification import promises
 from tests.test_sessions import DRIVERS, PASSWORD, SETTINGS, AccessCase
+from tests.web_case import EXECUTE, JSON_TYPE, sale
 from web.site import Door
 
 DASHBOARD = "/dm/main/api/v1/dashboard"
@@ -75,6 +77,36 @@ class SettingsTests(AccessCase):
         settings = self.settings()
         self.assertEqual([settings[name] for name in ("extAccess", "packdays", "pf_charcount")], [False, 60, 42])
         self.assertEqual((settings["pf_astext"], settings["usr_uiauth"]), (True, False))
+
+    def test_only_this_machine(self) -> None:
+        """With `extAccess` off other machines get 403 at every path; here everything goes on, and switches it on."""
+        paths = (EXECUTE, "/health/live", "/dm/bankping", "/dm/main/", SETTINGS, "/login", "/nowhere")
+        there, again = self.connect_from("192.168.1.20"), {"extAccess": True}
+        for path in paths:
+            self.assertNotEqual(self.ask(there, "GET", path).status, 403, path)
+        for spelling in ("extAccess", "extaccess"):
+            self.assertEqual(self.change(**{spelling: False}), DONE)
+            for path in paths:
+                answer = self.ask(there, "GET", path, headers=[("Accept-Language", "en")])
+                self.assertEqual(answer.status, 403, path)
+                self.assertIn("extAccess", answer.json["errortxt"])
+            body = json.dumps(sale("t")).encode()
+            self.assertEqual(self.ask(there, "POST", EXECUTE, body, [JSON_TYPE]).status, 403)
+            self.assertEqual(self.ask(there, "POST", SETTINGS, json.dumps(again).encode(), [JSON_TYPE]).status, 403)
+            self.assertEqual(self.ask(self.connect_from("::1"), "GET", "/health/live").status, 200)
+            page = self.request("GET", "/dm/main/settings", headers=[("Accept-Language", "en")]).body
+            self.assertIn(b"(this computer only)", page)
+            self.assertEqual(self.change(**again), DONE)
+            self.assertEqual(self.ask(there, "GET", "/health/live").status, 200)
+
+    def test_not_from_elsewhere(self) -> None:
+        """Another machine cannot switch `extAccess` off: it would lock itself out. Nothing of its change is kept."""
+        before = self.settings()
+        body = json.dumps({"extAccess": False, "logdays": 3}).encode()
+        answer = self.ask(self.connect_from("192.168.1.20"), "POST", SETTINGS, body, [JSON_TYPE])
+        self.assertEqual((answer.status, answer.json["res"]), (200, 2000))
+        self.assertIn("extAccess", answer.json["errortxt"])
+        self.assertEqual(self.settings(), before)
 
     def test_sent_back(self) -> None:
         """What was read may be sent back whole: nothing changes, the login and the token stay."""

@@ -583,15 +583,16 @@ class RootTests(_Day):
                 [1058, 1, 3, 0, -1, "", "t", {}],
             )
 
-    @promises("2.3.task_status.2", "3.3.1.1", "3.3.1.3", "3.3.1.4", "3.3.2.1", "3.3.2.2")
+    @promises("2.3.source.1", "2.3.task_status.2", "3.3.1.1", "3.3.1.3", "3.3.1.4", "3.3.2.1", "3.3.2.2")
     def test_repeats(self) -> None:
-        """A repeat and a look-up get the bytes of the first answer with ``task_status`` 2; nothing is sold again."""
+        """Repeat and look-up get the bytes of the first answer with ``task_status`` 2 and their own ``source``."""
         self.open_shift()
         first = self.request("POST", EXECUTE, sale("t")).body
         self.assertEqual(first.count(b'"task_status":1'), 1)
         expected = first.replace(b'"task_status":1', b'"task_status":2')
         for body in (sale("t"), {"device": "test", "tag": "t"}, {"device": "test", "tag": "t", "type": 0}):
-            self.assertEqual(self.request("POST", EXECUTE, body).body, expected)
+            mine = json.dumps(body.get("source", "")).encode()
+            self.assertEqual(self.request("POST", EXECUTE, body).body, expected.replace(b'"till 1"', mine, 1))
         self.assertEqual(len(self.shop.ledger(kind="sale")), 1)
 
     @promises("2.2.tag.2", "8.tag-length")

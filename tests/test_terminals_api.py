@@ -108,12 +108,13 @@ class ServiceMethodTests(PosWebCase):
 
     @promises("2.2.dev_name")
     def test_unknown_device(self) -> None:
-        """An unknown name is 1091; a device that is not a terminal 303."""
+        """An unknown name, and a device that is not a terminal, are 303 with the name."""
         for name in (*METHODS, "transaction-status", "lasttransaction"):
-            self.assertEqual(self.ask(name, "nobody")["res"], 1091)
-            answer = self.ask(name, "test")
-            self.assertEqual((answer["res"], answer["res_action"], answer["info"]), (303, 3, {}))
-        self.assertEqual(self.answer(self.begin("GET", "/dm/bankping")).json["res"], 1091)
+            for device in ("nobody", "test"):
+                answer = self.ask(name, device)
+                self.assertEqual((answer["res"], answer["res_action"], answer["info"]), (303, 3, {}))
+                self.assertIn(device, answer["errortxt"])
+        self.assertEqual(self.answer(self.begin("GET", "/dm/bankping")).json["res"], 303)
 
     def test_not_in_the_protocol(self) -> None:
         """What the terminal's protocol lacks is 303 with the names of both."""
@@ -216,7 +217,7 @@ class ServiceMethodTests(PosWebCase):
         connection = self.connect()
         connection.ask("GET", "/dm/bankping?dev_name=x", headers=[("Accept-Language", "en")])
         [answer] = connection.answers()
-        self.assertEqual(answer.json["errortxt"], "There is no device with this name")
+        self.assertIn("No terminal protocol is found for this device name", answer.json["errortxt"])
 
     def test_hang_up(self) -> None:
         """A caller that hangs up leaves nothing behind: the terminal is asked to the end and free again."""

@@ -6,25 +6,26 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.access.api_keys import ApiKeys
+from dmtwisted.access.api_keys import WEAK, ApiKeys
 from dmtwisted.clock import stamp17
-from web.answers import json_answer
+from web.answers import json_answer, language_of
 from web.management import HttpRefusal, answer_errors, lasting, read_object
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a new key; ``key`` is one that a program uses already, else a key is created."""
+    """The body of a new key; ``key`` is one that a program uses already, in any format, else a key is created."""
 
     name: str
     key: str = ""
 
 
 class KeyRecord(msgspec.Struct):
-    """A key without its secret part."""
+    """A key without its secret part; a weak one could be guessed."""
 
     id: str
     name: str
     dt: str
+    weak: bool
 
 
 class KeyList(msgspec.Struct):
@@ -33,12 +34,13 @@ class KeyList(msgspec.Struct):
     api_keys: list[KeyRecord]
 
 
-class KeyMade(msgspec.Struct):
-    """A new key; no other answer shows it."""
+class KeyMade(msgspec.Struct, omit_defaults=True):
+    """A new key; no other answer shows it. `warning` is there when the key could be guessed."""
 
     id: str
     name: str
     key: str
+    warning: str = ""
 
 
 class ApiKeyApi:
@@ -55,12 +57,13 @@ class ApiKeyApi:
         """A new key; this answer is the only one that shows it."""
         asked = read_object(request, NewKey)
         made, key = await lasting(self._keys.make(asked.name, asked.key))
-        return json_answer(request, 201, KeyMade(made.id, made.name, key))
+        warning = WEAK.for_language(language_of(request, self.default_language)) if made.weak else ""
+        return json_answer(request, 201, KeyMade(made.id, made.name, key, warning))
 
     @app.route("/dm/api/v3/api-keys", methods=["GET"])
     def list(self, request: IRequest) -> bytes:
         """Every key by its name, without the keys themselves."""
-        records = [KeyRecord(key.id, key.name, stamp17(key.made_at)) for key in self._keys]
+        records = [KeyRecord(key.id, key.name, stamp17(key.made_at), key.weak) for key in self._keys]
         return json_answer(request, 200, KeyList(records))
 
     @app.route("/dm/api/v3/api-keys/<id>/replace", methods=["POST"])

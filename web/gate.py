@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
@@ -53,6 +52,10 @@ _METHODS = b"GET, POST, PUT, PATCH, DELETE, OPTIONS"
 _HEADERS = b"content-type, accept-language, x-request-id, x-api-key"
 
 _NOT_LISTED = Text("запити з цієї адреси заборонено", "requests from this address are not allowed")
+_ONLY_HERE = Text(
+    "доступ з інших комп’ютерів вимкнено в налаштуваннях сервісу (extAccess)",
+    "access from other machines is switched off in the settings of the service (extAccess)",
+)
 _FOREIGN_HOST = Text("невідоме ім’я в заголовку Host", "unknown name in the Host header")
 _FOREIGN_PAGE = Text("сторінкам із цього джерела (Origin) доступ заборонено", "pages of this origin are not allowed")
 _NO_KEY = Text("потрібен правильний x-api-key", "a valid x-api-key is required")
@@ -155,11 +158,26 @@ class Gate:
     def _may_begin(self, request: Request) -> bool:
         """Whether this creates the first key of a hardened service, from this machine."""
         first = not any(True for _ in self._access.keys)
-        return first and request.path == API_KEYS and group_of(_address(request)) == THIS_MACHINE
+        return first and request.path == API_KEYS and is_at_the_machine(request)
 
     def _refused(self, request: Request, status: int, why: Text) -> bytes:
         language = language_of(request, self._default_language)
         return error_answer(request, status, Refused(Res.MALFORMED, why.for_language(language)), language)
+
+
+class OnlyHere(Resource):
+    """Every path, for other machines while `extAccess` is off."""
+
+    isLeaf = True
+
+    def __init__(self, default_language: str) -> None:
+        super().__init__()
+        self._default_language = default_language
+
+    def render(self, request: Request) -> bytes:
+        """403 with the reason."""
+        language = language_of(request, self._default_language)
+        return error_answer(request, 403, Refused(Res.MALFORMED, _ONLY_HERE), language)
 
 
 class Gated(Resource):
@@ -210,10 +228,7 @@ def base_of(request: HTTPRequest) -> bytes:
 
 def is_at_the_machine(request: Request) -> bool:
     """Whether the request comes from this machine."""
-    try:
-        return ip_address(_address(request)).is_loopback
-    except ValueError:
-        return False
+    return group_of(_address(request)) == THIS_MACHINE
 
 
 def _address(request: Request) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 from klein import Klein
 from msgspec import Meta
 from twisted.web.iweb import IRequest
+from twisted.web.server import Request
 
 from dmtwisted import __version__
 from dmtwisted.access.login import LoginChange
@@ -20,6 +21,7 @@ from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.service_settings import Settings
 from web.answers import Done, json_answer
+from web.gate import is_at_the_machine
 from web.management import answer_errors, lasting, read_object
 from web.prro import PRINT_FORMS, DashboardRow, answer_in_body, row_of
 
@@ -95,7 +97,8 @@ class SettingsApi:
     async def _change(self, request: IRequest) -> Done:
         core, members = self._core, read_object(request, dict[str, Any])
         # Everything is checked before anything is changed.
-        forms = _forms(core.settings.now, core.settings.check(members))
+        after = core.settings.check(members)
+        forms = _forms(core.settings.now, after)
         for register in self._registers() if forms else ():
             _check_forms(register, forms)
         login = LoginChange(
@@ -105,6 +108,9 @@ class SettingsApi:
             confirmation=_text(members, "usr_confpass"),
         )
         core.access.check(login)
+        if not (after.extAccess or is_at_the_machine(cast(Request, request))):
+            # It would lock out its own caller, and perhaps everyone who could undo it.
+            raise BadSettings("extAccess", "only a program on the machine of the service may switch this off")
         await core.settings.change(members)
         await core.access.change_login(login)
         for register in self._registers() if forms else ():

@@ -24,7 +24,7 @@ from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
-from web.gate import Gate
+from web.gate import Gate, OnlyHere, is_at_the_machine
 from web.health import Health
 from web.journal import JournalApi
 from web.keys import KeyApi
@@ -149,6 +149,7 @@ class Door(Site):
         )
         self._core, self._language = core, language
         self._gate, self._hardened = Gate(core.access, server, language), server.hardened
+        self._only_here = OnlyHere(language)
         self._alias = f"/dm/{server.path_alias}/".encode() if server.path_alias else b""
         self.mounted: dict[bytes, Klein | None] = {}
         """Every path that is mounted in the tree, with the routes of what answers it and what is under it."""
@@ -223,6 +224,8 @@ class Door(Site):
         """Where ``request`` leads."""
         request.site = self
         path = request.path
+        if not self._core.settings.now.extAccess and not is_at_the_machine(request):
+            return self._only_here
         exact = self.exact.get(path)
         if exact is not None:
             # On the way of every sale, so only a hardened service has a gate there.

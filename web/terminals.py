@@ -85,7 +85,10 @@ class ServiceMethod(Resource):
         return refusal(asked, refused, language, self._clock.now())
 
     async def _ask(self, name: str) -> bytes:
-        device = self._devices.by_name(name)
+        try:
+            device = self._devices.by_name(name)
+        except Refused:
+            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, name) from None
         terminal = terminal_of(device)
         if self._name == STATUS:
             return self._answer(device, terminal.status())

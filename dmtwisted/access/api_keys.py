@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Iterator
 from typing import Annotated
@@ -14,17 +15,23 @@ from msgspec import Meta
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.results import Text
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
 
 KEY_BYTES = 32
 """Random bytes of a new key."""
 
-SHORTEST_KEY, LONGEST_KEY = 16, 200
-"""Characters of a key that the user brings: a shorter one could be guessed."""
+LONGEST_KEY = 1000
+"""Characters of a key that the user brings."""
+
+WEAK_LENGTH, WEAK_VARIETY = 16, 6
+"""A key with fewer characters, or fewer different ones, could be guessed."""
 
 LONGEST_NAME = 100
 MOST_KEYS = 100
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class ApiKey(msgspec.Struct, frozen=True):
@@ -36,6 +43,8 @@ class ApiKey(msgspec.Struct, frozen=True):
     hash: str
     """SHA-256 of the key in hexadecimal digits; a random key of 256 bits needs no slower hash."""
     made_at: Annotated[int, Meta(description="Milliseconds since 1970")]
+    weak: bool = False
+    """Whether it could be guessed; the hash does not show it."""
 
 
 class ApiKeys:
@@ -66,19 +75,24 @@ class ApiKeys:
     async def make(self, name: str, key: str = "") -> tuple[ApiKey, str]:
         """Add a key called ``name``; also returns the key itself, which cannot be read later.
 
-        :param key: an existing key, for a program whose key cannot be changed; by default a new one.
+        :param key: an existing key of any format (specification 2.4), for a program whose key cannot be changed; by
+            default a new one.
         :raises BadSettings: when the name or the key is invalid.
         :raises StoreFailed: when it could not be stored.
         """
         if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
             raise BadSettings("name", f"a name of 1 to {LONGEST_NAME} characters is expected")
-        if key and not (SHORTEST_KEY <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
-            raise BadSettings("key", f"{SHORTEST_KEY} to {LONGEST_KEY} printable ASCII characters are expected")
+        if len(key) > LONGEST_KEY:
+            raise BadSettings("key", f"at most {LONGEST_KEY} characters are taken")
+        # No header can carry these.
+        if _CONTROL.search(key):
+            raise BadSettings("key", "no control characters are allowed")
         if key != key.strip():
             raise BadSettings("key", "no spaces are allowed at its ends")
+        weak = bool(key) and (len(key) < WEAK_LENGTH or len(set(key)) < WEAK_VARIETY)
         key = key or secrets.token_urlsafe(KEY_BYTES)
         hash = hashlib.sha256(key.encode()).hexdigest()
-        made = ApiKey(str(uuid4()), name, hash, self._clock.now())
+        made = ApiKey(str(uuid4()), name, hash, self._clock.now(), weak)
 
         def added(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
             if len(keys) >= MOST_KEYS:
@@ -100,7 +114,8 @@ class ApiKeys:
 
         def replaced(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
             return tuple(
-                msgspec.structs.replace(known, hash=hash, made_at=now) if known.id == id else known for known in keys
+                msgspec.structs.replace(known, hash=hash, made_at=now, weak=False) if known.id == id else known
+                for known in keys
             )
 
         after = await self._row.change(replaced)
@@ -113,3 +128,9 @@ class ApiKeys:
         """
         before = len(self._row.value)
         return len(await self._row.change(lambda keys: tuple(known for known in keys if known.id != id))) < before
+
+
+WEAK = Text(
+    "Цей ключ можна вгадати: замініть його довгим випадковим, щойно програма це дозволить",
+    "This key could be guessed: replace it with a long random one as soon as the program allows it",
+)

@@ -16,6 +16,7 @@ import msgspec
 from twisted.internet.defer import Deferred
 from twisted.python import usage
 
+from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import ServiceClock
 from dmtwisted.commands.shared import PLACE, PORT, CommandOptions, configuration
 from dmtwisted.config import Config, ConfigError
@@ -25,7 +26,7 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.doctor import database, devices, port
 from dmtwisted.doctor.files import another_users
 from dmtwisted.doctor.findings import Check, Finding, FindingRecord, Level, bad, good, in_order, status, warn
-from dmtwisted.doctor.service import of_machine
+from dmtwisted.doctor.service import of_machine, weak_keys
 from dmtwisted.results import Text
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.carry.looking import look
@@ -194,6 +195,9 @@ async def _check_devices(config: Config, found: list[Finding], reactor: Any) -> 
         known = Devices(find_drivers(), around, config.service.turn_wait_s)
         try:
             await known.open()
+            keys = ApiKeys(store, clock)
+            await keys.open()
+            found += weak_keys(keys)
             found += await devices.look(known, clock)
         finally:
             known.close()

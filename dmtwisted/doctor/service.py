@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from dmtwisted.access.api_keys import ApiKey
 from dmtwisted.backups import Backups
 from dmtwisted.clock import wall
 from dmtwisted.config import Config
 from dmtwisted.core import Core
 from dmtwisted.doctor import clock, database, devices, files, tls
-from dmtwisted.doctor.findings import Finding, Fix, in_order
+from dmtwisted.doctor.findings import Check, Finding, Fix, in_order, warn
+from dmtwisted.results import Text
 from dmtwisted.store.facts import facts_of
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.system.files import describe_error
@@ -19,6 +23,24 @@ def of_machine(config: Config, now: float) -> list[Finding]:
     :param now: the machine's time in seconds since 1970.
     """
     return [*files.look(config, now), *clock.look(now), *tls.look(config, now)]
+
+
+def weak_keys(keys: Iterable[ApiKey]) -> list[Finding]:
+    """Findings about keys that could be guessed."""
+    advice = Text(
+        "Замініть його на сторінці /dm/main/settings і дайте програмі новий.",
+        "Replace it on the page /dm/main/settings and give the program the new one.",
+    )
+    return [
+        warn(
+            Check.SECRETS,
+            Text(f"Ключ API «{key.name}» можна вгадати", f"The API key {key.name} could be guessed"),
+            advice,
+            key.name,
+        )
+        for key in keys
+        if key.weak
+    ]
 
 
 class Doctor:
@@ -42,6 +64,7 @@ class Doctor:
                 found += database.judge(await facts_of(config, core.store, core.clock))
             except StoreFailed as error:
                 found.append(database.unreachable(str(error)))
+        found += weak_keys(core.access.keys)
         found += await devices.look(core.devices, core.clock)
         self.found, self.at = in_order(found), core.clock.now()
         return self.found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from dmtwisted.config import ServerConfig
 from dmtwisted.core import Core
 
 TRUST = (
@@ -40,7 +39,7 @@ def protection(core: Core) -> Protection:
     server = core.config.server
     return Protection(
         address=f"{server.host}:{server.port}",
-        local=is_local(server),
+        local=is_local(core),
         https=core.certificate is not None,
         login=core.access.on,
         hardened=server.hardened,
@@ -50,16 +49,16 @@ def protection(core: Core) -> Protection:
 
 def is_exposed(core: Core) -> bool:
     """Whether the network may change settings, without a login and a hardened profile."""
-    server = core.config.server
-    return not (is_local(server) or server.hardened or core.access.on)
+    return not (is_local(core) or core.config.server.hardened or core.access.on)
 
 
-def is_local(server: ServerConfig) -> bool:
-    """Whether the service listens on a loopback address."""
+def is_local(core: Core) -> bool:
+    """Whether only this machine is served."""
+    host = core.config.server.host
     try:
-        return ip_address(server.host).is_loopback
+        return not core.settings.now.extAccess or ip_address(host).is_loopback
     except ValueError:
-        return server.host == "localhost"
+        return host == "localhost"
 
 
 def bytes_in_words(size: int | None) -> str:

@@ -231,7 +231,7 @@ class PageSite:
             "settings.html",
             settings=core.settings.now,
             login=core.access.login,
-            keys=[{"id": key.id, "name": key.name, "at": key.made_at} for key in core.access.keys],
+            keys=[{"id": key.id, "name": key.name, "at": key.made_at, "weak": key.weak} for key in core.access.keys],
             protection=protection(core),
         )
 
