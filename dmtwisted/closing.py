@@ -14,6 +14,7 @@ from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.devices.devices import Device, Devices, RegisterDevice, register_settings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.registers.interface import Z_REPORT
+from dmtwisted.registers.unheard import caller, nobody
 from dmtwisted.results import Refused
 
 EVERY = 20.0
@@ -75,6 +76,7 @@ class ShiftClosing:
             "type": 1,
             "fiscal": {"task": Z_REPORT},
         }
+        caller.set(nobody)
         await self._dispatcher.execute(msgspec.json.encode(body), "uk")
 
 

@@ -132,6 +132,7 @@ class Core:
         self._homecoming.stop()
         await self.retention.stop()
         await self.dispatcher.finish()
+        await self.devices.remember()
         self.devices.close()
         await self.store.close()
 

@@ -416,6 +416,8 @@ class TaskRequest(msgspec.Struct, frozen=True):
     """Whether the service generated the tag."""
     paid: bool = False
     """Set by batch mode: a terminal took the payment."""
+    repeats: str = ""
+    """Set by batch mode: the tag of the unheard receipt whose request had the same content."""
 
     @property
     def task(self) -> int:

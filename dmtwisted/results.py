@@ -1523,6 +1523,16 @@ class Res(Enum):
         "Зробіть Z-звіт і відкрийте касу знову.",
         "Make a Z-report and open the register again.",
     )
+    MAY_BE_REPEAT = _warning(
+        3004,
+        Action.DONE,
+        "Можливо, це повтор: %s",
+        "This may be a repeat: %s",
+        "Покажіть текст касирові, а щоб нічого не робилося двічі, надсилайте власні tag і transaction_id.",
+        "Show the text to the cashier, and send a tag or transaction_id of your own so that nothing is done twice.",
+        "Порівняйте суми й час і, якщо це той самий продаж, зробіть повернення.",
+        "Compare sums and times, and if it is the same sale, make a return.",
+    )
 
 
 _BY_CODE = {res.code: res for res in Res}

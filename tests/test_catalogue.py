@@ -718,6 +718,16 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual((answer["res"], answer["res_action"]), (0, 0))
         self.assertEqual(answer["warnings"], [{"code": Res.SHIFT_OLD.code, "wtxt": Res.SHIFT_OLD.text.uk}])
 
+    def test_may_be_repeat(self) -> None:
+        """3004: the next task after a lost answer names the receipt that exists, and is done."""
+        shop = Shop(self)
+        lost(shop)
+        answer = shop.sell(200)
+        self.assertEqual((answer["res"], answer["res_action"]), (0, 0))
+        [warning] = answer["warnings"]
+        self.assertEqual(warning["code"], Res.MAY_BE_REPEAT.code)
+        self.assertRegex(warning["wtxt"], as_published(Res.MAY_BE_REPEAT))
+
     def test_used_tag(self) -> None:
         """1051 is a warning in the earlier answer if the register is not strict."""
         shop = Shop(self)
@@ -827,6 +837,7 @@ class PageTests(SynchronousTestCase):
             Res.DEVICE_NAME_TAKEN,
             Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,
+            Res.MAY_BE_REPEAT,
             Res.COLLISION_UNSOLVABLE,
         }
         self.assertEqual([res for res in Res if (res in produced) == (res in NOT_YET)], [])

@@ -14,11 +14,13 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+from twisted.web.http import OK
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from dmtwisted.devices.devices import TRUSTED
 from dmtwisted.papers import DEFAULT_PRINTER
+from dmtwisted.registers.unheard import caller
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.system.logs import clean_request_id, new_request_id, request_id
 from web.answers import JSON, allow_any_origin, language_of, not_allowed
@@ -64,10 +66,12 @@ class TaskResource(Resource):
         language = language_of(request, self._default_language)
         # The task runs in a copy of this context, so only its own log lines carry the name.
         before, trusted = request_id.set(name), TRUSTED.set(partial(self._trusts, request))
+        nobody = caller.set(partial(_received, request))
         more = (_printer(request),) if self._prints else ()
         answer = Deferred.fromCoroutine(self._execute(body, language, *more))
         request_id.reset(before)
         TRUSTED.reset(trusted)
+        caller.reset(nobody)
 
         def send(answer: bytes) -> None:
             # The client may have disconnected; the task was done all the same.
@@ -89,6 +93,13 @@ class TaskResource(Resource):
 
         answer.addCallback(send).addErrback(broken)
         return NOT_DONE_YET
+
+
+def _received(request: Request) -> bool | None:
+    """Whether the answer was written: `None` not yet, false when the client disconnected before."""
+    if request.finished:
+        return request.code == OK
+    return None if request.channel is not None else False
 
 
 def _printer(request: Request) -> str:

@@ -50,8 +50,10 @@ from dmtwisted.crash_points import reached
 from dmtwisted.devices.devices import AnyRegister, Devices, RegisterDevice, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
-from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done
+from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done, Remembering
 from dmtwisted.registers.settings import BatchSettings
+from dmtwisted.registers.totals import UnheardReceipt
+from dmtwisted.registers.unheard import caller, nobody, warning_of
 from dmtwisted.requests import TYPE_FISCAL, TYPE_LOOKUP, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res, joined
 from dmtwisted.store.claims import ClaimedElsewhere
@@ -130,6 +132,7 @@ class Batch:
 
     async def resume(self) -> None:
         """Continue every saga that a crash left open; what stays open is listed among the unfinished operations."""
+        caller.set(nobody)
         try:
             await self._sagas.load()
             await self._reopen()
@@ -210,6 +213,11 @@ class Batch:
             if request.task in (SALE, RETURN) and settings.terminal:
                 amount = await self._amount(device, settings, request)
                 if amount or request.pay is not None:
+                    same = await self._unheard_like(device, request) if request.untagged else None
+                    if same is not None:
+                        if register_settings(device).untagged_repeat == "return":
+                            return await self._returned(device, request, same, language)
+                        request = msgspec.structs.replace(request, repeats=same.tag)
                     return await self._charge(device, settings, request, amount, body, language)
         done = await print_forms.perform(device, request, language, self._clock)
         if not settings.terminal and counts_on_card(request, settings):
@@ -226,6 +234,23 @@ class Batch:
             if refused.res is not Res.TAG_NOT_FOUND:
                 raise
             return None
+
+    async def _unheard_like(self, device: RegisterDevice, request: TaskRequest) -> UnheardReceipt | None:
+        """The unheard receipt with card whose request was the same; it is looked for before the card is charged."""
+        if isinstance(device.built, Remembering):
+            for receipt in device.built.unheard():
+                saga = await self._sagas.finished(device.row.n, receipt.tag)
+                if saga is not None and not _differs(request, saga):
+                    return receipt
+        return None
+
+    async def _returned(
+        self, device: RegisterDevice, request: TaskRequest, same: UnheardReceipt, language: str
+    ) -> Done:
+        """The answer of the unheard receipt ``same``; no money is taken."""
+        asking = msgspec.structs.replace(request, tag=same.tag)
+        known = await print_forms.look_up(device, asking, language, self._clock)
+        return known._replace(answer=warned(known.answer, [warning_of(same, language, returned=True)]))
 
     async def _repeated(self, device: AnyRegister, request: TaskRequest, known: Done, language: str) -> Done:
         saga = await self._sagas.finished(device.row.n, request.tag)

@@ -25,7 +25,7 @@ from dmtwisted.devices.driver import (
 from dmtwisted.devices.sealing import SettingsSeal, in_clear
 from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
-from dmtwisted.registers.interface import IRegister
+from dmtwisted.registers.interface import IRegister, Remembering
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text, Words, joined
 from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
@@ -266,6 +266,18 @@ class Devices:
         for device in self:
             self._leave_out(device)
 
+    async def remember(self) -> None:
+        """Store what registers know in memory only, before they are closed."""
+        for device in self:
+            await self._remember(device)
+
+    async def _remember(self, device: Device) -> None:
+        if isinstance(device.built, Remembering):
+            try:
+                await device.built.remember()
+            except StoreFailed as error:
+                self.log.warn("{device}: not remembered: {why}", device=device.name, why=str(error))
+
     def __iter__(self) -> Iterator[Device]:
         return iter(list(self._by_id.values()))
 
@@ -349,6 +361,7 @@ class Devices:
                 await self._around.store.change_device(device.row.n, name, encoded)
             except NameTaken:
                 raise Refused(Res.DEVICE_NAME_TAKEN) from None
+            await self._remember(device)
             row = msgspec.structs.replace(device.row, name=name, settings=encoded)
             scenario = device.simulator.scenario if device.simulator is not None else None
             self._leave_out(device)

@@ -27,6 +27,7 @@ from dmtwisted.registers.channels.interface import Accepted, ChannelOutcome, IFi
 from dmtwisted.registers.kept import Kept, Moments, Revocation
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
+from dmtwisted.registers.unheard import Unheard
 from dmtwisted.registers.warnings import due_warnings
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
@@ -76,6 +77,7 @@ class Books:
     ) -> None:
         self.n, self.name, self._settings = device_n, name, settings
         self.store, self.channel, self.clock = store, channel, clock
+        self.unheard = Unheard(device_n, name, store, clock)
         self.stored: bytes | None = None
         self.state = RegisterState()
         self.sold: dict[str, int] = {}
@@ -97,6 +99,7 @@ class Books:
         self.is_new = stored is None
         self.state = totals.decode(stored) if stored else RegisterState()
         self.sold = await self.store.sold_codes(self.n, self.state.shift)
+        await self.unheard.recall(self.state)
 
     async def current(self) -> RegisterState:
         """A copy of the state as it is stored, whether or not every operation is settled."""
@@ -129,10 +132,17 @@ class Books:
         return Submission(document, sent, moments=Moments(self.clock.now()) if self.channel.remote else None)
 
     async def fiscalise(
-        self, submissions: Sequence[Submission], kind: str, key: str, fingerprint: bytes, language: str
+        self,
+        submissions: Sequence[Submission],
+        kind: str,
+        key: str,
+        fingerprint: bytes,
+        language: str,
+        warnings: Sequence[Warning] = (),
     ) -> bytes | OperationRow:
         """Store the intent, submit the documents, store the outcome.
 
+        :param warnings: those of the answer, besides what should be seen to.
         :returns: the answer, or the operation that has the key already.
         :raises Refused: as `submit` does.
         """
@@ -165,7 +175,7 @@ class Books:
             if reserved.known is not None:
                 return reserved.known
             reached("document.intent-stored")
-            return await self.submit(reserved.n, submissions, self.warnings(language))
+            return await self.submit(reserved.n, submissions, [*warnings, *self.warnings(language)])
         except Refused:
             raise
         except BaseException:
@@ -236,6 +246,7 @@ class Books:
             totals.apply(after, document, fiscal_number, submission.sent, submission.session)
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
+        after.unheard = self.unheard.stored()
         head = submissions[0].document
         answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)

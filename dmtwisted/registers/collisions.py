@@ -142,6 +142,8 @@ class Collisions:
             await self._books.submit(operation.n, submissions, [])
         except Refused as refused:
             raise Refused(Res.COLLISION_NOT_REPAIRED, aq_errortxt=refused.aq_errortxt) from refused
+        head = submissions[0]
+        self._books.unheard.found(head.document, head.fiscal_number, operation.fingerprint)
 
     async def _freshen(self, submission: Submission) -> None:
         """Give a document that follows another one and never arrived a new time, when it is too old to be taken.
@@ -195,6 +197,8 @@ class Collisions:
         done = await books.fiscalise([await books.prepare(again)], lost.kind, lost.key, lost.fingerprint, "uk")
         reached("offline.made-again")
         assert isinstance(done, bytes), "the tag of a document that is made again was freed"
+        assert again.offline is not None
+        books.unheard.found(again, again.offline.number, lost.fingerprint)
         self.log.warn(
             "{device}: document {lost}, whose answer was lost, was made again offline as {again}",
             device=self._name,

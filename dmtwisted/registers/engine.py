@@ -26,7 +26,8 @@ from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, 
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.offline_sessions import OfflineSessions
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.registers.totals import RegisterState
+from dmtwisted.registers.totals import RegisterState, UnheardReceipt
+from dmtwisted.registers.unheard import warning_of
 from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
@@ -71,6 +72,7 @@ class SoftwareRegister:
         self._drafting = Drafting(name, settings, header, channel.dtype, channel.desk, clock)
         self._local = LocalTasks(device_n, header, channel.dtype, store, clock)
         self._books = Books(device_n, name, settings, store, channel, clock)
+        self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)
         self._sessions = OfflineSessions(self._books, self._drafting)
         self._home_error = ""
@@ -79,6 +81,7 @@ class SoftwareRegister:
 
     async def perform(self, request: TaskRequest, language: str) -> Done:
         """Do one task: see `IRegister`."""
+        self._unheard.listen()
         fiscal = request.fiscal
         if fiscal is None or fiscal.task is None:
             return await self._nameless(request)
@@ -104,6 +107,16 @@ class SoftwareRegister:
     async def _make(self, request: TaskRequest, fiscal: FiscalRequest, fingerprint: bytes, language: str) -> Done:
         """The document of the task, or what its tag has already."""
         books, tagged = self._books, fiscal.task in TAGGED
+        like, told = b"", []
+        if self._unheard.receipts:
+            if request.untagged and self._settings.untagged_repeat != "sell":
+                like = self._unheard.content_of(request.repeats) or fingerprint
+            told = self._unheard.due(like)
+        # What a card was charged for is not answered with another receipt.
+        if like and self._settings.untagged_repeat == "return" and not request.paid:
+            returned = await self._returned(like, language)
+            if returned is not None:
+                return returned
         try:
             if tagged:
                 draft = self._drafting.draft(request, books.state, books.sold)
@@ -121,10 +134,18 @@ class SoftwareRegister:
             return self._repeat(known, request, fingerprint, language)
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (KIND, request.tag) if tagged else (UNTAGGED, f"storno of {books.state.last.number}")
-        done = await books.fiscalise(submissions, kind, key, fingerprint, language)
+        warnings = [warning_of(receipt, language) for receipt in told]
+        done = await books.fiscalise(submissions, kind, key, fingerprint, language, warnings)
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
+        self._unheard.answered(told, like, draft, submissions[0].fiscal_number, fingerprint)
         return self._done(done, draft, submissions[0].fiscal_number)
+
+    async def _returned(self, like: bytes, language: str) -> Done | None:
+        """The answer of an unheard receipt with the content ``like``, in place of a second receipt."""
+        same = self._unheard.same(like, self._books.state.shift)
+        known = await self._known(same.tag) if same is not None else None
+        return self._again(known, warning_of(same, language, returned=True)) if known and same else None
 
     def _done(self, answer: bytes, document: Document, fiscal_number: str) -> Done:
         """The answer, and what can be printed of ``document``, accepted as ``fiscal_number``."""
@@ -162,8 +183,10 @@ class SoftwareRegister:
                 raise
             warnings.append(Warning.of(refused.res, language))
         info, form = await self._local.perform(request, fiscal, self._books.state)
-        warnings += self._books.warnings(language)
+        told = self._unheard.due()
+        warnings += [*(warning_of(receipt, language) for receipt in told), *self._books.warnings(language)]
         answer = success(request, self._clock.now(), info, warnings)
+        self._unheard.answered(told)
         return Done(answer, None if form is None else lambda: form)
 
     async def _nameless(self, request: TaskRequest) -> Done:
@@ -179,6 +202,7 @@ class SoftwareRegister:
 
     async def look_up(self, request: TaskRequest) -> Done:
         """The stored answer of a tag: see `IRegister`."""
+        self._unheard.listen()
         done = await self._stored_answer(request.tag)
         if done is None:
             raise Refused(Res.TAG_NOT_FOUND)
@@ -203,6 +227,7 @@ class SoftwareRegister:
 
     def _again(self, known: OperationRow, warning: Warning | None = None) -> Done:
         """The answer of a task that was done before, with its paper."""
+        self._unheard.answered(repeated=known.key)
         row = known.documents[0]
         return self._done(repeated(known.answer, warning), documents.decode(row.value), row.fiscal_number)
 
@@ -301,6 +326,16 @@ class SoftwareRegister:
         assert isinstance(settings, RegisterSettings)
         if settings.batch != self._settings.batch and (await self._books.current()).shift_open:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
+
+    def unheard(self) -> list[UnheardReceipt]:
+        """Receipts of this shift whose caller heard no success: see `Remembering`."""
+        self._unheard.listen()
+        return [receipt for receipt in self._unheard.receipts if receipt.shift == self._books.state.shift]
+
+    async def remember(self) -> None:
+        """Store which receipts are unheard: see `Remembering`."""
+        if self._books.stored is not None:
+            await self._unheard.remember(self._books.state.last.number)
 
     async def check(self) -> None:
         """Try the way to the tax service: see `IRegister`."""

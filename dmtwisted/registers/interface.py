@@ -11,6 +11,7 @@ from zope.interface import Attribute, Interface
 from dmtwisted.documents.documents import Receipt
 from dmtwisted.documents.model import Element
 from dmtwisted.registers.channels.interface import OutletRecord
+from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
@@ -115,6 +116,20 @@ class IRegister(Interface):
 
     def close() -> None:
         """Close files and lines."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A register that remembers whose caller heard no success (`dmtwisted.registers.unheard`)."""
+
+    def unheard(self) -> list[UnheardReceipt]:
+        """Such receipts of this shift; the caller holds the device's turn."""
+
+    async def remember(self) -> None:
+        """Store what is known in memory only, before the register is closed.
+
+        :raises StoreFailed: when the store did not confirm it.
+        """
 
 
 @runtime_checkable

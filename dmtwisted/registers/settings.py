@@ -82,6 +82,13 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         bool,
         Meta(description="Refuse a known tag with other content instead of returning the earlier answer"),
     ] = False
+    untagged_repeat: Annotated[
+        Literal["warn", "return", "sell"],
+        Meta(
+            description="A task without a tag repeats a receipt whose caller heard no success: do it with a warning, "
+            "return that receipt instead, or do it as any other"
+        ),
+    ] = "warn"
     name: Annotated[str, Meta(description="Taxpayer, first line of the receipt")] = ""
     shopname: Annotated[str, Meta(description="Name of the outlet")] = ""
     shopad: Annotated[str, Meta(description="Address of the outlet")] = ""

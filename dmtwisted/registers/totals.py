@@ -86,6 +86,21 @@ class LostOnline(msgspec.Struct, frozen=True):
     request: bytes
 
 
+class UnheardReceipt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A receipt whose caller heard no success (`dmtwisted.registers.unheard`)."""
+
+    number: int
+    fiscal_number: str
+    sum: int
+    at: int
+    shift: int
+    tag: str
+    fingerprint: bytes
+    """Of the request; equal for the same content."""
+    told_at: int = 0
+    """When another caller had heard of it; 0 is not yet."""
+
+
 class RegisterState(msgspec.Struct, omit_defaults=True):
     """A register between two documents."""
 
@@ -104,6 +119,8 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
     """Set from when its tag and number are freed until it was made again offline."""
     voids: tuple[int, ...] = ()
     """Operations whose document had the next number and, as the tax service said, never arrived: it may come late."""
+    unheard: tuple[UnheardReceipt, ...] = ()
+    """Receipts whose caller heard no success, before the last document."""
     last: LastDocument = msgspec.field(default_factory=LastDocument)
     last_receipt: int = 0
     """The local number of the last document that moved money."""

@@ -89,6 +89,12 @@ SETTINGS: dict[str, SettingWords] = {
     "pf_charcount": _words("Ширина тексту, символів", "Text width, characters"),
     "check_cash": _words("Контролювати готівку", "Check the cash", "Не видавати більше, ніж є в шухляді"),
     "strict_tags": _words("Суворі ключі", "Strict keys", "Відмовляти, коли той самий tag має інший зміст"),
+    "untagged_repeat": _words(
+        "Повтор без tag",
+        "Repeat without a tag",
+        "Той самий чек без tag після втраченої відповіді: warn: пробити з попередженням; return: повернути перший; "
+        "sell: пробити",
+    ),
     "batch": _words("Пакетний режим", "Batch mode", "Картка, чек і друк одним запитом"),
     "terminal": _words("Термінал", "Terminal", "Назва термінала; порожнє: без картки"),
     "printer": _words("Принтер", "Printer", "Назва принтера; порожнє: prn"),
