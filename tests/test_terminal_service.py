@@ -190,6 +190,45 @@ class LabelTests(PosCase):
         self.assertEqual(self.pay(17, label)["info"]["sum"], 20.0)
         self.assertEqual(self.pay(1, label.upper(), 1)["info"]["sum"], 20.0)
 
+    def test_charged_before(self) -> None:
+        """A payment whose label was charged before warns with sum, time and RRN, approved or not."""
+        first = self.pay(label="order 17", sum=10)
+        self.assertEqual(first["warnings"], [])
+        text = (
+            "This may be a repeat: an operation for 10.00 with this transaction_id was done before, "
+            f"on 21.09.2026 09:00:00, RRN {first['info']['refundid']}"
+        )
+        self.rule("payment", "refuse", code="51")
+        for res in (5018, 0):
+            answer = self.pay(label="order 17", sum=12)
+            self.assertEqual((answer["res"], answer["warnings"]), (res, [{"code": 3004, "wtxt": text}]))
+        # A look-up is no payment, and the stored answer is the one of the payment itself.
+        self.assertEqual(self.pay(label="order 17", search=2)["warnings"], [])
+        self.assertEqual(self.pay(17, "order 17")["warnings"], [])
+
+    def test_not_charged_before(self) -> None:
+        """A declined payment, another task, another label and no label are no reason for a warning."""
+        self.rule("payment", "refuse", code="51")
+        self.assertEqual(self.pay(label="a")["res"], 5018)
+        paid = self.pay(label="a")
+        self.assertEqual((paid["res"], paid["warnings"]), (0, []))
+        refund = self.pay(2, "a", sum=5, refundid=paid["info"]["refundid"])
+        self.assertEqual((refund["res"], refund["warnings"]), (0, []))
+        again = self.pay(2, "a", sum=5, refundid=paid["info"]["refundid"])
+        self.assertEqual((again["res"], len(again["warnings"])), (0, 1))
+        for label in ("b", "", ""):
+            self.assertEqual(self.pay(label=label)["warnings"], [])
+
+    def test_charged_in_two_steps(self) -> None:
+        """A payment that stopped at its card counts from when it was finished."""
+        for _ in range(2):
+            stopped = self.pay(6, "c", sum=10)
+            self.assertEqual((stopped["res"], stopped["warnings"]), (0, []))
+            self.assertEqual(self.pay(7, "c", oper_action=0)["res"], 5023)
+        self.pay(6, "c", sum=10)
+        self.assertEqual(self.pay(7, "c")["res"], 0)
+        self.assertEqual(len(self.pay(label="c", sum=10)["warnings"]), 1)
+
     @promises("3.4.search1.yes.1", "3.4.search1.yes.2", "3.4.search1.no", "2.2.transaction_search")
     def test_search_1(self) -> None:
         """1 gives what is stored and leaves the terminal alone; nothing stored is 5013."""

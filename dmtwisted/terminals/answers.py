@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from dmtwisted.answers import EXECUTED, Answer, Number, amount, refusal, render, with_member
-from dmtwisted.clock import stamp17
+from dmtwisted.answers import EXECUTED, Answer, Number, Warning, amount, refusal, render, with_member
+from dmtwisted.clock import kyiv, stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
 from dmtwisted.results import Action, Refused, Res, Text, each
 from dmtwisted.security import mask_cards, mask_pan
@@ -123,6 +123,19 @@ def masked_card(approved: Approved) -> Approved:
         slip=mask_cards(approved.slip),
         text=mask_cards(approved.text),
     )
+
+
+def charged_before(approved: Approved, at: int, language: str) -> Warning:
+    """The warning in the answer of an operation whose label an approved one had before, begun ``at``."""
+    sum_, when = f"{approved.sum // 100}.{approved.sum % 100:02d}", f"{kyiv(at):%d.%m.%Y %H:%M:%S}"
+    words = _CHARGED.for_language(language) % (sum_, when, approved.rrn or "-")
+    return Warning.by(Refused(Res.MAY_BE_REPEAT, words), language)
+
+
+_CHARGED = Text(
+    "операцію на %s із цим transaction_id уже проведено %s, RRN %s",
+    "an operation for %s with this transaction_id was done before, on %s, RRN %s",
+)
 
 
 def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:

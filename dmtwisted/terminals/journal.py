@@ -25,6 +25,16 @@ RECALLED, RECALLED_FOR_MS = 20, 7 * 86_400_000
 """Operations from which a driver learns after a start, and how old they may be in milliseconds: terminals get
 exchanged."""
 
+MOVING: tuple[tuple[int, ...], ...] = (
+    (Task.PAYMENT, Task.READ_CARD, Task.FINISH),
+    (Task.REFUND,),
+    (Task.TRANSFER,),
+    (Task.CASH_ISSUE,),
+    (Task.INSTALMENTS,),
+    (Task.INSTALMENTS_REFUND,),
+)
+"""Tasks that move money when they are approved; those of one set do the same."""
+
 REMEMBERED = 500
 """Operations that are searched for the one that a cancel names."""
 
@@ -175,6 +185,19 @@ class PayJournal:
     async def now(self, operation: Operation) -> Operation:
         """``operation`` as the journal has it now."""
         return next(await self._find(OperationQuery(n=operation.n)), operation)
+
+    async def charged(self, task: int, label: str) -> Operation | None:
+        """The latest operation like ``task`` with this label that moved money."""
+        alike = next((tasks for tasks in MOVING if task in tasks), ())
+        query = OperationQuery([self._n], [KIND], [State.DONE], key=label.lower())
+        for operation in await self._find(query) if alike else ():
+            verdict = operation.record.verdict
+            if operation.task not in alike or not isinstance(verdict, Approved):
+                continue
+            # Of a payment that stopped at its card the first operation has the card only.
+            if operation.task != Task.READ_CARD or verdict.rrn or verdict.cancelid:
+                return operation
+        return None
 
     async def last_ended(self) -> Operation | None:
         """The last operation that does not run just now."""

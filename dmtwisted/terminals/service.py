@@ -24,14 +24,23 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
-from dmtwisted.answers import repeated
+from dmtwisted.answers import repeated, warned
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.requests import TASK_EXPECTED, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.answers import Caller, answer_of, broken_off, masked, masked_card, nothing_sent, refusal_of
+from dmtwisted.terminals.answers import (
+    Caller,
+    answer_of,
+    broken_off,
+    charged_before,
+    masked,
+    masked_card,
+    nothing_sent,
+    refusal_of,
+)
 from dmtwisted.terminals.interface import (
     READING,
     TASKS,
@@ -63,6 +72,8 @@ class Run:
     """A running operation; after a stop at the card, ``operation`` becomes the one of task 7."""
 
     operation: Operation
+    before: Operation | None = None
+    """The one that moved money under the same label, of which the answer warns."""
     card: Approved | None = None
     over: bool = False
     """It has ended, though its end may not be stored yet."""
@@ -130,12 +141,18 @@ class TerminalService:
             raise Refused(Res.TRANSACTION_NOT_FOUND)
         if pay.task == Task.FINISH:
             return await self._finish(caller, labelled, order.sum, pay.proceed)
-        run = await self._begin(order, caller)
+        run = await self._begin(order, caller, labelled and request.transaction_search == NEW)
         try:
             verdict = await (self._stop_at_card(run) if pay.task == Task.READ_CARD else self._run(run))
         except Refused as refused:
-            return refusal_of(caller, pay.task, run.operation.at, refused)
-        return answer_of(caller, pay.task, run.operation.at, run.operation.record.order, verdict)
+            answer = refusal_of(caller, pay.task, run.operation.at, refused)
+        else:
+            answer = answer_of(caller, pay.task, run.operation.at, run.operation.record.order, verdict)
+        before = run.before
+        if before is None:
+            return answer
+        assert isinstance(before.record.verdict, Approved)
+        return warned(answer, [charged_before(before.record.verdict, before.at, caller.language)])
 
     async def pay(self, order: Order, caller: Caller) -> tuple[int, Verdict]:
         """An operation as a part of a larger task: its number in the journal, and its verdict.
@@ -158,9 +175,10 @@ class TerminalService:
         await self._journal.heard(known)
         return known.record.verdict
 
-    async def _begin(self, order: Order, caller: Caller) -> Run:
+    async def _begin(self, order: Order, caller: Caller, again: bool = False) -> Run:
         """Store the intent, unless another operation is in the way.
 
+        :param again: whether to look for an earlier one that moved money under the same label.
         :raises Refused: 5073 while a payment stops at its card, 5022 while the end of an operation is unknown.
             Neither is stored: a refusal must not follow the open operation of the same label.
         """
@@ -170,7 +188,8 @@ class TerminalService:
         await self._recall()
         if order.task == Task.CANCEL:
             order = await self._whole_or_part(order)
-        self._running = run = Run(await self._journal.begin(order.task, Record(order, caller)))
+        before = await self._journal.charged(order.task, caller.label) if again else None
+        self._running = run = Run(await self._journal.begin(order.task, Record(order, caller)), before)
         reached("payment.intent-stored")
         return run
 
