@@ -69,6 +69,13 @@ class CompareShopTests(SynchronousTestCase):
         book = [*RECEIPTS, Entry("sale", 4, "f4", 1001)]
         self.assertEqual(len(self.judge(ledger=book, journal=book).doubled), 1)
 
+    def test_warned_receipt(self) -> None:
+        """A till without tags may have a second receipt, if the very answer that it received names it."""
+        book = [*RECEIPTS, Entry("sale", 4, "f4", 1001)]
+        for warned, doubled in (("receipt f4 for 10.01 exists", 0), ("receipt f9 for 10.01 exists", 1)):
+            deeds = [replace(DEEDS[0], warned=warned), *DEEDS[1:]]
+            self.assertEqual(len(self.judge(deeds, ledger=book, journal=book).doubled), doubled)
+
     def test_lost_receipt(self) -> None:
         """A receipt that was answered and is nowhere is lost."""
         self.assertEqual(len(self.judge(ledger=RECEIPTS[:-1], journal=RECEIPTS[:-1]).lost), 1)

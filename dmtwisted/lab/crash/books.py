@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
@@ -64,11 +65,18 @@ class Findings:
         return Findings(*([sentence for sentence in now if sentence not in then] for now, then in both))
 
 
-def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], journal: Iterable[Entry]) -> Findings:
+def compare_books(
+    register: str,
+    sold: Sequence[Sold],
+    ledger: Sequence[Entry],
+    journal: Iterable[Entry],
+    warned: Mapping[int, str] = MappingProxyType({}),
+) -> Findings:
     """Compare the books of one register.
 
     ``sold`` are all sales of its tills (each was answered in the end), ``ledger`` what the tax service accepted, in
-    order, ``journal`` the documents that are done in the database.
+    order, ``journal`` the documents that are done in the database. ``warned`` has, by sum, the warnings in the answer
+    to a till without tags: only what they name may be there a second time.
     """
     found = Findings()
     sales = [entry for entry in ledger if entry.kind == "sale"]
@@ -81,7 +89,7 @@ def compare_books(register: str, sold: Sequence[Sold], ledger: Sequence[Entry], 
         elif answered[receipt] > taken[receipt]:
             found.lost.append(f"{register}: {sale} shares its receipt with another tag")
     for receipt, times in taken.items():
-        if times > answered[receipt]:
+        if times > answered[receipt] and receipt[1] not in warned.get(receipt[2], ""):
             found.doubled.append(f"{register}: receipt {receipt} is in the ledger and no till has it")
     numbers = [entry.number for entry in ledger]
     for place, number in enumerate(numbers, 1):
@@ -181,6 +189,8 @@ class TillTask:
     why: str = ""
     refusable: bool = False
     """Whether a simulated device had a reason to refuse it."""
+    warned: str = ""
+    """The warnings in the answer to a till without tags."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +214,8 @@ def compare_shop(register: str, tasks: Sequence[TillTask], books: Books) -> Find
         for task in tasks
         if task.receipt is not None
     ]
-    found = compare_books(register, sold, books.ledger, books.journal)
+    warned = {task.kopecks: task.warned for task in tasks if task.warned}
+    found = compare_books(register, sold, books.ledger, books.journal, warned)
     paid = {(task.terminal, task.kopecks): task for task in tasks if task.terminal}
     for terminal, entries in books.terminals.items():
         held = net_payments(entries)

@@ -95,6 +95,22 @@ def sale(shop: Shop) -> None:
     _sell(shop)
 
 
+def untagged(shop: Shop) -> None:
+    """A sale of a till without tags: after a lost answer it sells again, and its answer names what it made before."""
+    kopecks = shop.next_sum()
+    answer = _fiscal(shop, {name: value for name, value in _receipt(shop, kopecks).items() if name != "tag"})
+    if answer["res"]:
+        raise BenchFailed(f"{kopecks} without a tag was refused: {shown(answer)}")
+    warned = "; ".join(warning["wtxt"] for warning in answer["warnings"])
+    shop.add(TillTask(kopecks, DONE, tag=answer["tag"], receipt=_numbers(answer), warned=warned))
+
+
+def lost_untagged(shop: Shop) -> None:
+    """The same, where the tax service's answer is lost too."""
+    shop.peers["tax"].set_rules({"on": "sale", "then": "lost_after"})
+    untagged(shop)
+
+
 def refusal(shop: Shop) -> None:
     """A sale that the tax service refuses once."""
     with _rule(shop, "tax", "sale", "refuse", code="9"):
@@ -324,6 +340,8 @@ STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted
 
 SCENES: tuple[Scene, ...] = (
     Scene("receipt", sale, {**DOCUMENT, "task.before-answer": 1, "writer.before-commit": 2, "writer.committed": 2}),
+    Scene("receipt without tag", untagged, {**DOCUMENT, "task.before-answer": 1}),
+    Scene("answer lost, no tag", lost_untagged, {"document.doubt-stored": 1, "collision.asked": 1}),
     Scene("receipt refused", refusal, {"document.refusal-stored": 1}),
     Scene("answer lost", lost_answer, {"document.doubt-stored": 1, "collision.asked": 1}),
     Scene("receipt lost", lost_receipt, {"collision.voided": 1}),
@@ -388,5 +406,5 @@ SCENES: tuple[Scene, ...] = (
 )
 """Every kind of task of the service, with the points of its scene."""
 
-LOAD: tuple[Play, ...] = (sale, sale, paper, *(partial(payment, wire=wire) for wire in WIRES), batch)
+LOAD: tuple[Play, ...] = (sale, untagged, paper, *(partial(payment, wire=wire) for wire in WIRES), batch)
 """The tasks that run at the same time while the service is killed at random."""

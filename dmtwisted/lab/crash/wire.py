@@ -74,7 +74,7 @@ class TillConnection:
             except (OSError, http.client.HTTPException) as error:
                 words = repr(error)
             if time.monotonic() > deadline:
-                raise BenchFailed(f"{body['tag']} was not answered in {patience:.0f} s: {words}")
+                raise BenchFailed(f"{body.get('tag', 'a task')} was not answered in {patience:.0f} s: {words}")
             again()
 
     def close(self) -> None:
