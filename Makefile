@@ -72,8 +72,10 @@ chaos: $(VENV)/.tested           ## 2,100 payments with faults over every termin
 contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document
 	$(BIN)/python -m tests.contract_run
 
-tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, and 2,000 offline over a link that breaks
+tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, 2,000 offline, and tills without tags
 	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1
+	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1
+	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1 --repeat return
 
 figures: $(VENV)/.tested         ## what docs/performance.md tells, in eleven minutes on a machine that does nothing else
 	$(BIN)/dmtwisted bench idle

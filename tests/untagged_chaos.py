@@ -234,7 +234,7 @@ def main(arguments: list[str]) -> int:
     parser = ArgumentParser(prog="python -m tests.untagged_chaos", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=2000, help="tasks of the till")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
-    parser.add_argument("--repeat", choices=("warn", "return", "sell"), default="warn", help="untagged_repeat")
+    parser.add_argument("--repeat", choices=("warn", "return"), default="warn", help="untagged_repeat")
     chosen = parser.parse_args(arguments)
     begun = time.monotonic()
     score = run(chosen.rounds, chosen.seed, chosen.repeat)
