@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.registers.unheard import MOST, STILL_MS, Caller, caller, nobody
+from dmtwisted.requests import read_json, read_task
 from tests.batch_desk import BatchCase
+from tests.prro_shop import FIRST, PrroShop
 from tests.shop import FailingStore, Shop, sale
+from tests.test_lost_online import GONE
 from tests.web_case import WebCase, fiscal
 from tests.web_case import sale as web_sale
 
@@ -263,6 +267,17 @@ class RestartTests(UnheardCase):
         self.done(self.shop.core.devices.remember())
         self.assertEqual(told(self.shop.sell(55)), [number])
 
+    def test_stops(self) -> None:
+        """Stopping the service is what writes it down."""
+
+        async def stays(*_: object) -> None:
+            """A store in memory would be gone."""
+
+        number = self.gone_sale()
+        self.patch(self.shop.store, "close", stays)
+        self.done(self.shop.core.close())
+        self.assertIn(number.encode(), self.done(self.shop.store.settings())["unheard.1"])
+
     def test_settings_changed(self) -> None:
         """A change of settings builds the register again, and nothing is forgotten or made up."""
         self.shop.sell(55)
@@ -349,12 +364,48 @@ class ReturnTests(UnheardCase):
         number = self.gone_sale()
         self.assertEqual(told(self.shop.sell(55)), [number])
 
-    def test_late_arrival(self) -> None:
-        """A document that arrived late, after it was void, is returned too."""
+    def test_paid(self) -> None:
+        """What a card was charged for is not answered with another receipt."""
         self.shop.settings(untagged_repeat="return")
-        self.lost(then="lost_before")
-        self.assertEqual(self.shop.sell(55)["task_status"], 1)
-        self.assertEqual(len(self.numbers()), 1)
+        self.gone_sale()
+        body = {"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": sale(55)}}
+        request = read_task(read_json(json.dumps(body).encode()))
+        paid = msgspec.structs.replace(request, tag="new", untagged=True, paid=True)
+        answer = json.loads(self.done(self.shop.built().perform(paid, "uk")).answer)
+        self.assertEqual((answer["task_status"], told(answer)), (1, self.numbers()[:1]))
+
+
+class LateTests(SynchronousTestCase):
+    """Documents that turn up late, at a register of the driver `prro`."""
+
+    def open(self, **settings: Any) -> PrroShop:
+        """A shop with an open register `one`."""
+        shop = PrroShop(self, "one", **settings)
+        self.assertEqual(shop.fiscal(0, device="one")["res"], 0)
+        return shop
+
+    def test_arrives_late(self) -> None:
+        """A document that was void and arrived after all is returned, or named."""
+        for repeat, status in (("return", 2), ("warn", 1)):
+            shop = self.open(untagged_repeat=repeat)
+            record = shop.far_end.books.registers[FIRST]
+            shop.rules({"on": "sale", "then": "lost_after"})
+            self.assertEqual(shop.fiscal(1, device="one", receipt=sale(50))["res"], 1084)
+            stored = record.documents.pop(2)
+            record.next_local = 2
+            self.assertEqual(shop.look_up("a", "one")["res"], 1058)
+            record.documents[2], record.next_local = stored, 3
+            answer = shop.fiscal(1, device="one", receipt=sale(50))
+            self.assertEqual((answer["task_status"], told(answer)), (status, [stored.number]))
+
+    def test_made_again_offline(self) -> None:
+        """A document that was made again offline is named by its offline number."""
+        shop = self.open(offline_after_lost_answer="revoke")
+        shop.built()._channel._skew = 0.0
+        shop.rules({"on": "sale", "then": "lost_after"}, *GONE)
+        self.assertEqual(shop.fiscal(1, "a", "one", receipt=sale(50))["res"], 1084)
+        answer = shop.fiscal(1, "b", "one", receipt=sale(60))
+        self.assertEqual(told(answer), [shop.look_up("a", "one")["info"]["doccode"]])
 
 
 class HttpTests(WebCase):

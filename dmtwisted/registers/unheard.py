@@ -210,8 +210,8 @@ def warning_of(receipt: UnheardReceipt, language: str, returned: bool = False) -
     """The warning of an unheard receipt; ``returned``: the answer is that of this receipt."""
     sum_, at = f"{receipt.sum // 100}.{receipt.sum % 100:02d}", f"{kyiv(receipt.at):%d.%m.%Y %H:%M:%S}"
     words = (_RETURNED if returned else _EXISTS).for_language(language)
-    text = Refused(Res.MAY_BE_REPEAT, words % (receipt.fiscal_number, sum_, at, receipt.tag)).errortxt(language)
-    return Warning(Res.MAY_BE_REPEAT.code, text)
+    words %= (receipt.fiscal_number, sum_, at, receipt.tag)
+    return Warning.by(Refused(Res.MAY_BE_REPEAT, words), language)
 
 
 _EXISTS = Text("чек %s на %s від %s, tag %s, уже є", "receipt %s for %s of %s, tag %s, exists")
