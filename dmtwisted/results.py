@@ -260,6 +260,16 @@ class Res(Enum):
         "Облікова програма надіслала некоректний запит, тож покличте її адміністратора.",
         "The accounting program sent a malformed request, so call its administrator.",
     )
+    NOT_NOW = _general(
+        2100,
+        Action.REPEAT,
+        "Зараз неможливо, зачекайте й повторіть",
+        "Not possible now, wait and repeat",
+        "Дочекайтеся, доки завершиться названа в тексті робота, і повторіть той самий запит.",
+        "Wait for the end of the work that the text names, then repeat the very same request.",
+        "Зачекайте, доки завершиться попередня дія, і спробуйте ще раз.",
+        "Wait until the work under way has ended, then try again.",
+    )
 
     # Cash registers: tasks, the day and its reports.
 

@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted import backups
 from dmtwisted.devices.devices import PrinterDevice
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.ways import QueueWay
@@ -30,6 +31,7 @@ from tests.specification import promises
 from tests.test_printing_service import Queue
 from tests.web_case import JSON_TYPE, Connection
 from tools.result_page import NOT_YET, SEEN, page, ukrainian_page
+from web import certificate, support
 from web.site import Door
 from web.terminals import ServiceMethod
 
@@ -743,6 +745,31 @@ class ProducedTests(SynchronousTestCase):
             assert refusal is not None, res
             self.assertEqual((refusal.res, refusal.action), (res, res.action))
 
+    @promises("1.9e.1.2")
+    def test_other_work(self) -> None:
+        """2100: work of the service that must not run twice is 409 while it is under way, never 1105."""
+
+        async def never(*_: object) -> None:
+            await Deferred[None]()
+
+        for module, name in ((support, "check_file"), (certificate, "ordered"), (backups, "apart")):
+            self.patch(module, name, never)
+        shop = Shop(self, whole=True)
+        shop.core.state = Path(shop.state)
+        door = Door(shop.core)
+        for path, body, words in (
+            ("doctor", b"", "перевірка вже триває"),
+            ("database/check", b"", "перевірка вже триває"),
+            ("tls/authority", b"{}", "перевіряється інший сертифікат"),
+            ("backups", b"", "резервна копія вже створюється"),
+        ):
+            told = []
+            for _ in range(2):
+                connection = Connection(door, shop.clock)
+                connection.ask("POST", f"/dm/api/v3/{path}", body, [JSON_TYPE])
+                told += [(one.status, one.json.get("res"), one.json.get("errortxt")) for one in connection.answers()]
+            self.assertEqual(told[-1], (409, 2100, f"{Res.NOT_NOW.text.uk}: {words}"), path)
+
     @promises("2.1.device.3")
     def test_name_taken(self) -> None:
         """2002: a second device with the same name is refused."""
@@ -834,6 +861,7 @@ class PageTests(SynchronousTestCase):
             *SWITCHES,
             *PRRO_SCENES,
             Res.OK,
+            Res.NOT_NOW,
             Res.DEVICE_NAME_TAKEN,
             Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,

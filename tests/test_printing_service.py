@@ -1032,12 +1032,12 @@ class ReprintTests(PrintCase):
 
     @promises("1.9e.1.2")
     def test_busy(self) -> None:
-        """A printer that stays busy: 409, by 430 and not by 1105, which only tasks get (specification 1.9)."""
+        """A printer that stays busy: 409 with 2100, as only tasks get 1105 (specification 1.9)."""
         self.printer.load_paper(roll_dots=600)
         self.print(lines(500))
         answer = self.reprint(self.jobs()[0]["id"])
-        self.assertEqual((answer.status, answer.json["res"]), (409, 430))
-        self.assertIn("зайнятий", answer.json["errortxt"])
+        self.assertEqual((answer.status, answer.json["res"]), (409, 2100))
+        self.assertIn("пристрій виконує завдання", answer.json["errortxt"])
 
     def test_unusable(self) -> None:
         """A printer that cannot be built: 409 with the reason; one that is gone: 404."""

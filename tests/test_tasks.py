@@ -9,16 +9,17 @@ import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from typing import Any
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
 
 from dmtwisted.requests import MAX_BODY
-from dmtwisted.results import Res
+from dmtwisted.results import Refused, Res
 from tests.shop import Shop
 from tests.specification import promises
-from tests.web_case import DEVICES, EXECUTE, HttpAnswer, WebCase, chunked, fiscal, request_bytes, sale
+from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, HttpAnswer, WebCase, chunked, fiscal, request_bytes, sale
 from web.connection import IDLE_CONNECTION
 from web.site import Door
 
@@ -716,6 +717,57 @@ class TurnTests(WebCase):
             [answer] = connection.answers()
             self.assertNotEqual(answer.json.get("res"), 1105)
         self.assertEqual(till.answers()[0].json["res"], 0)
+
+    @promises("1.9e.1.2")
+    def test_stuck_devices(self) -> None:
+        """While no device gives a turn, no other endpoint answers 1105: 409 and 2100 say that it has to wait."""
+        shop = self.shop = Shop(self, whole=True)
+        self.door = Door(shop.core)
+        shop.open_shift()
+        shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+        shop.asked({"device": "prn", "type": 2, "doc": {"lines": [{"t": "а"}]}})
+        shop.clock.pump([0.5] * 60)
+        numbers = {row["kind"]: row["id"] for row in self.request("GET", "/dm/api/v3/operations").json["operations"]}
+
+        async def never() -> None:
+            raise Refused(Res.DEVICE_BUSY)
+
+        for device in shop.core.devices:
+            device.turns._own = never
+        told: dict[str, set[tuple[int, int]]] = {}
+        left = ("/dm/execute", "/login", "/logout", "/dm/api/v3/backups", "/dm/api/v3/tls", "/dm/api/v3/events")
+        for path, methods in self.request("GET", "/dm/api/v3/openapi.json").json["paths"].items():
+            if path.startswith(left):
+                continue
+            for device in shop.core.devices:
+                for method, n in product(methods, numbers.values() if "{n}" in path else [0]):
+                    where = path.replace("{dev_id}", device.row.dev_id).replace("{n}", str(n))
+                    ask = self.connect()
+                    body = {"outcome": "refused"} if "settle" in path else {}
+                    ask.ask(
+                        method.upper(),
+                        f"{where}?dev_name={device.name}&dev_id={device.row.dev_id}",
+                        json.dumps(body).encode(),
+                        [JSON_TYPE],
+                    )
+                    shop.clock.pump([0.1] * 3)
+                    for answer in ask.answers():
+                        if answer.header("content-type") == "application/json" and answer.body:
+                            res = answer.json.get("res", 0)
+                            told.setdefault(f"{method} {path}", set()).add((answer.status, res))
+                    ask.hang_up()
+        self.flushLoggedErrors()
+        self.assertEqual([path for path, answers in told.items() if any(res == 1105 for _, res in answers)], [])
+        one, n = "/dm/api/v3/devices/{dev_id}", "/dm/api/v3/operations/{n}"
+        self.assertEqual(
+            {path for path, answers in told.items() if (409, 2100) in answers},
+            {
+                *(f"post {one}/{verb}" for verb in ("check", "go-offline", "go-online")),
+                *(f"patch {one}", f"delete {one}"),
+                *(f"post {n}/settle", f"post {n}/slip", "post /dm/api/v3/jobs/{n}/reprint"),
+            },
+        )
+        self.assertIn((200, 5022), told["get /dm/getmerchantlist"])
 
     def test_stopping(self) -> None:
         """A service that stops finishes the task under way, refuses new ones, and its reads go on to the end."""

@@ -20,6 +20,7 @@ SEEN: dict[Res, str] = {
     Res.STORE_FAILED: "a sale while the disk is full or read-only",
     Res.UNKNOWN_DEVICE: "`device` ` test`, with a blank",
     Res.DEVICE_BUSY: "`sale=accept` with `delay_ms` 10000, then task 18",
+    Res.NOT_NOW: "`POST /dm/api/v3/doctor` while another check is running: HTTP 409; never for a task",
     Res.MALFORMED: "task 1 with `rows` `{}`; `type` 1 at a printer or terminal",
     # cash_register: numbers, shift, reports
     Res.UNKNOWN_FISCAL_TASK: "task 6",

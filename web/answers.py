@@ -13,7 +13,7 @@ from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.server import NOT_DONE_YET, Request
 
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 
 
 class Done(msgspec.Struct):
@@ -113,8 +113,16 @@ def json_answer(request: IRequest, status: int, value: Any) -> bytes:
     return b""
 
 
+def outside_tasks(refused: Refused) -> Refused:
+    """``refused`` for an endpoint that is none of tasks: only those answer 1105 (specification 1.9)."""
+    if refused.res is not Res.DEVICE_BUSY:
+        return refused
+    return Refused(Res.NOT_NOW, note=Text("пристрій виконує завдання", "the device is at work"))
+
+
 def refused_in_body(refused: Refused, language: str) -> Done:
     """A refusal for an answer with HTTP 200, as clients of this interface expect it."""
+    refused = outside_tasks(refused)
     return Done(refused.res.code, refused.errortxt(language))
 
 
@@ -131,6 +139,7 @@ def error_answer(
     request: IRequest, status: int, refused: Refused, language: str, errors: list[tuple[str, str]] | None = None
 ) -> bytes:
     """An error of the management interface (docs/reference/http-interface.md#management-errors)."""
+    refused = outside_tasks(refused)
     problems = [Problem(path, text) for path, text in errors or ()]
     return json_answer(request, status, Error(refused.res.code, refused.errortxt(language), problems))
 

@@ -15,6 +15,7 @@ from dmtwisted.clock import wall
 from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.results import Text
 from web.answers import json_answer, not_found, plain_answer
 from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form
@@ -59,7 +60,7 @@ class CertificateApi:
     def __init__(self, core: Core, default_language: str) -> None:
         self._core, self.default_language = core, default_language
         # Each order may keep a processor busy for a while.
-        self._checking = OneAtATime("another certificate is being checked")
+        self._checking = OneAtATime(Text("перевіряється інший сертифікат", "another certificate is being checked"))
 
     @app.route("/dm/api/v3/tls", methods=["GET"])
     async def status(self, request: IRequest) -> bytes:

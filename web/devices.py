@@ -150,7 +150,7 @@ class DeviceApi:
             async with self._devices.by_id(dev_id).turns.owned():
                 await self._devices.by_id(dev_id).built.check()
         except Refused as refused:
-            if refused.res is Res.UNKNOWN_DEVICE:
+            if refused.res in (Res.UNKNOWN_DEVICE, Res.DEVICE_BUSY):
                 raise
             return json_answer(request, 200, refused_in_body(refused, language))
         return json_answer(request, 200, Done())

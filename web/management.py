@@ -18,7 +18,7 @@ from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from dmtwisted.devices.driver import BadSettings
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
 from protocols.members import explain
 from protocols.simulators.scenario import ScenarioError
@@ -28,10 +28,11 @@ from web.uploads import read_body
 T = TypeVar("T")
 log = Logger()
 
+CHECKING = Text("перевірка вже триває", "a check is already running")
+
 _STATUS = {
     Res.UNKNOWN_DEVICE: 404,
     Res.DEVICE_NAME_TAKEN: 409,
-    Res.DEVICE_BUSY: 409,
     Res.MALFORMED: 400,
     Res.STORE_FAILED: 503,
 }
@@ -41,15 +42,15 @@ _STATUS = {
 class OneAtATime:
     """A context for work that must not run twice at a time.
 
-    :raises Refused: 1105 with ``note`` on entry while the work is running.
+    :raises Refused: 2100 with ``note`` on entry while the work is running.
     """
 
-    def __init__(self, note: str) -> None:
+    def __init__(self, note: Text) -> None:
         self._note, self._busy = note, False
 
     def __enter__(self) -> None:
         if self._busy:
-            raise Refused(Res.DEVICE_BUSY, note=self._note)
+            raise Refused(Res.NOT_NOW, note=self._note)
         self._busy = True
 
     def __exit__(self, *_: object) -> None:

@@ -75,7 +75,7 @@ class ServiceMethod(Resource):
         try:
             return await self._ask(name)
         except Refused as error:
-            refused = error
+            refused = Refused(Res.TERMINAL_BUSY) if error.res is Res.DEVICE_BUSY else error
         except StoreFailed as error:
             refused = Refused(Res.STORE_FAILED, note=str(error))
         except Exception as error:

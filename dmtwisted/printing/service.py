@@ -137,14 +137,14 @@ class PrinterService:
 
         A job that was still being delivered at the request, and was printed since, is not printed again.
 
-        :raises Refused: 1058 when this printer has no such job, 430 when the printer stays busy.
+        :raises Refused: 1058 when this printer has no such job, 1105 when the printer stays busy.
         :raises StoreFailed: when the new job could not be stored, so it was not sent.
         """
         asked = await self._jobs.row(n)
         job = decode_job(asked.request)
         form = form_of(job, self._way.dots)
         composed = self._composed(form) if form else (self._way.finder(), 0)
-        await self._take_line(PrintResult(0, "not_printed", BUSY).refused())
+        await self._take_line()
         try:
             row = await self._jobs.row(n)
         except BaseException:
@@ -164,16 +164,15 @@ class PrinterService:
 
     # The line
 
-    async def _take_line(self, busy: Refused | None = None) -> None:
+    async def _take_line(self) -> None:
         """Wait until the job before has its verdict; the caller gives the line back.
 
-        :param busy: raised after `MINI_QUEUE` seconds.
-        :raises Refused: ``busy``, or 1105 (specification 1.9).
+        :raises Refused: 1105 after `MINI_QUEUE` seconds (specification 1.9).
         """
         try:
             await self._line.acquire().addTimeout(MINI_QUEUE, self._clock)
         except TimeoutError:
-            raise busy or Refused(Res.DEVICE_BUSY) from None
+            raise Refused(Res.DEVICE_BUSY) from None
 
     async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> PrintResult:
         """Store and deliver a job on the line, which is given back when the verdict is stored."""

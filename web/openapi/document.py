@@ -34,13 +34,13 @@ STATUSES = {
     403: "Pages of this origin, or callers from this address, are not allowed.",
     404: "Not found.",
     405: "Wrong method: see `Allow`.",
-    409: "It cannot be done now: `res` has the reason.",
+    409: "It cannot be done now: `res` has the reason; 2100 is other work under way (1105 is for tasks alone).",
     413: "The body is too long.",
     415: "Wrong media type.",
     422: "A member does not fit: `errors` names it.",
     429: "Too many attempts: see `Retry-After`.",
     500: "Internal error of the service.",
-    503: "Not available now: the store does not answer, or there are too many listeners.",
+    503: "Not available now: the store does not answer, or there are too many listeners (2100).",
 }
 """The meaning of each status."""
 
