@@ -127,7 +127,7 @@ MAIN = b"/dm/main"
 READING = (b"GET", b"HEAD", b"OPTIONS")
 """Methods that change nothing."""
 
-_HOST = re.compile(rb"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(:[0-9]{1,5})?")
+_HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*)(:[0-9]{1,5})?")
 
 
 class Door(Site):
