@@ -70,7 +70,7 @@ class ServerConfig:
     port: int = option(3939, "The TCP port; 0 is any free port. `--port` overrides it.", 8080, bounds=(0, 65535))
     path_alias: str = option(
         "",
-        "A second name for the path segment `main`: everything under `/dm/main/` is also served under it.",
+        "The word in place of `main` in links of pages. In requests any word may stand there.",
         "desk",
         pattern=r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*",
         pattern_text="one path segment of letters, digits and . _ ~ -",
@@ -266,7 +266,7 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
-RESERVED = frozenset({"api", "main"})
+RESERVED = frozenset({"api", "devices", "main", "static"})
 """Path segments that cannot be used as an alias."""
 
 _LISTS = {"allowed_addresses": read_network, "allowed_hosts": read_host, "allowed_origins": read_origin}

@@ -348,7 +348,7 @@ class AddressTests(PageCase):
             self.assertIn("/dm/main/", page.links())
 
     def test_alias(self) -> None:
-        """Under the second name of `main` the same pages are found."""
+        """Under another word than `main` the same pages are found."""
         config = Config(service=ServiceConfig(training=True), server=ServerConfig(path_alias="desk"))
         paths = self.paths()
         self.shop.core.devices.close()
