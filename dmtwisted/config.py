@@ -46,15 +46,31 @@ def option(default: T, effect: str, example: T, **more: Any) -> T:
     return field(default=default, repr=not about.is_secret, metadata={"about": about})
 
 
+_BOTH = {"": ("0.0.0.0", "::"), "localhost": ("127.0.0.1", "::1")}
+"""Values of `host` that mean an address of each family."""
+
+CALLED = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Addresses to listen on that cannot be called, each with the one to call on the same machine."""
+
+
+def place_of(host: str, port: int) -> str:
+    """Host and port as in a URL: ``127.0.0.1:3939``, ``[::1]:3939``."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 @dataclass(frozen=True)
 class ServerConfig:
     """Where the service listens."""
 
-    host: str = option("0.0.0.0", "The address to listen on; `127.0.0.1` is for this machine only.", "127.0.0.1")
+    host: str = option(
+        "",
+        "The address to listen on; `localhost` is for this machine only. By default every address, IPv4 and IPv6.",
+        "localhost",
+    )
     port: int = option(3939, "The TCP port; 0 is any free port. `--port` overrides it.", 8080, bounds=(0, 65535))
     path_alias: str = option(
         "",
-        "A second name for the path segment `main`: everything under `/dm/main/` is also served under it.",
+        "The word in place of `main` in links of pages. In requests any word may stand there.",
         "desk",
         pattern=r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*",
         pattern_text="one path segment of letters, digits and . _ ~ -",
@@ -81,6 +97,11 @@ class ServerConfig:
         " commas; its own pages always may.",
         "https://shop.example",
     )
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The addresses to listen on; of two, one may be of a family that the machine does not have."""
+        return _BOTH.get(self.host, (self.host.strip("[]"),))
 
     @property
     def circle(self) -> Circle:
@@ -245,7 +266,7 @@ SECTIONS: dict[str, type[Any]] = {
 }
 
 
-RESERVED = frozenset({"api", "main"})
+RESERVED = frozenset({"api", "devices", "main", "static"})
 """Path segments that cannot be used as an alias."""
 
 _LISTS = {"allowed_addresses": read_network, "allowed_hosts": read_host, "allowed_origins": read_origin}

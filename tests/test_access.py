@@ -574,5 +574,5 @@ class ConfigurationTests(SynchronousTestCase):
 
     def test_reserved_alias(self) -> None:
         """The second name of `main` cannot be one that has a meaning of its own."""
-        for name in ("api", "main"):
+        for name in ("api", "devices", "main", "static"):
             self.assertIn(f"[server] path_alias: {name} ", self.complaint(f'path_alias = "{name}"'))

@@ -63,7 +63,7 @@ class LoadTests(_WithFile):
         self.assertEqual(
             Config(),
             Config(
-                ServerConfig(host="0.0.0.0", port=3939, path_alias=""),
+                ServerConfig(host="", port=3939, path_alias=""),
                 TlsConfig(certificate="", key="", passphrase=""),
                 DatabaseConfig(url=""),
                 LogConfig(level="info", format="text", file=""),

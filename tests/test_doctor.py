@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import sqlite3
 import tempfile
 from collections import namedtuple
@@ -15,7 +16,7 @@ from io import StringIO
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
-from unittest import skipUnless
+from unittest import mock, skipUnless
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -390,6 +391,36 @@ class PortFaultTests(FaultCase):
         with serving("ok") as number:
             found, runs = self.found(number, "0.0.0.0")
         self.assertEqual(([one.level for one in found], runs), ([Level.GOOD], True))
+
+    def test_both_families(self) -> None:
+        """Where it listens at both families both are asked; what another program has of them is named."""
+        answers = {"127.0.0.1": port.Asked(200, {"status": "ok"}), "::1": port.Asked(200, {"status": "ok"})}
+
+        def ask(service: port.Service, *_: object) -> port.Asked:
+            if service.host not in answers:
+                raise ConnectionRefusedError
+            return answers[service.host]
+
+        self.patch(port.Service, "ask", ask)
+        has_both = mock.MagicMock()
+        self.patch(socket, "socket", has_both)
+        found, runs = self.found(3939, "")
+        self.assertEqual(
+            ([(one.level, one.about) for one in found], runs),
+            ([(Level.GOOD, "127.0.0.1:3939"), (Level.GOOD, "[::1]:3939")], True),
+        )
+        answers["::1"] = port.Asked(404, None)
+        self.names(
+            self.found(3939, "")[0], "На [::1]:3939 відповідає інша", "Another program answers on [::1]", Level.BAD
+        )
+        del answers["::1"]
+        self.names(self.found(3939, "")[0], "не відповідає на [::1]:3939", "not answer on [::1]:3939", Level.WARN)
+        answers.clear()
+        [one] = self.found(3939, "")[0]
+        self.assertEqual((one.level, one.about), (Level.WARN, "127.0.0.1:3939"))
+        answers["127.0.0.1"] = port.Asked(200, {"status": "ok"})
+        has_both.side_effect = OSError
+        self.assertEqual([one.level for one in self.found(3939, "")[0]], [Level.GOOD])
 
     def test_command(self) -> None:
         """``dmtwisted ready`` ends with 0 while tasks are taken, else with 1 and one line."""

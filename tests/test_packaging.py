@@ -114,7 +114,7 @@ class ScriptTests(SynchronousTestCase):
         file.write_text(shown, "utf-8")
         config = load(file)
         self.assertEqual(
-            (config.server.host, config.log.format, config.service.training), ("127.0.0.1", "json", True)
+            (config.server.host, config.log.format, config.service.training), ("localhost", "json", True)
         )
 
 

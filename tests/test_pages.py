@@ -323,6 +323,12 @@ class AddressTests(PageCase):
             ("/dm/devices/", "/dm/"),
         ):
             self.assertEqual(self.get(path, status=302).header("location"), f"http://localhost:3939{target}")
+        for host in ("[::1]:3939", "[fd00::7]"):
+            connection = self.connect()
+            connection.asked("GET", "/")
+            connection.send(f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            [answer] = connection.answers()
+            self.assertEqual(answer.header("location"), f"http://{host}/dm/main/")
 
     def test_nothing_there(self) -> None:
         """A page that is not there says so in words, with a way back; so does a device that is gone."""
@@ -342,7 +348,7 @@ class AddressTests(PageCase):
             self.assertIn("/dm/main/", page.links())
 
     def test_alias(self) -> None:
-        """Under the second name of `main` the same pages are found."""
+        """Under another word than `main` the same pages are found."""
         config = Config(service=ServiceConfig(training=True), server=ServerConfig(path_alias="desk"))
         paths = self.paths()
         self.shop.core.devices.close()
@@ -484,7 +490,7 @@ class ExposedTests(PageCase):
 
     def test_addresses(self) -> None:
         """It is shown when the service listens on the network without protection of the settings."""
-        for host in ("0.0.0.0", "::", "192.168.1.5", "desk.shop.local"):
+        for host in ("", "0.0.0.0", "::", "192.168.1.5", "desk.shop.local"):
             self.assertTrue(self.warned(host=host), host)
             self.assertFalse(self.warned(host=host, hardened=True), host)
         for host in ("127.0.0.1", "127.0.0.5", "::1", "localhost"):

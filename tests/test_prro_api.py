@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dmtwisted.config import ServerConfig
 from tests.prro_shop import PrroShop, container, keys
 from tests.specification import promises
 from tests.test_sessions import AccessCase
@@ -168,8 +167,7 @@ class PrroApiTests(AccessCase):
         self.refused(1100, dev_id=self.dev_id, batch={"terminal": "pos"})
 
     def test_alias_and_login(self) -> None:
-        """All of it exists under the second name of `main` too, and both need the login."""
-        self.configure(ServerConfig(path_alias="desk"))
+        """All of it exists under another word than `main` too, and both need the login."""
         paths = [path.replace("main", name) for path in (PRRO, f"{PRRO}/groups") for name in ("main", "desk")]
         for path in paths:
             self.assertEqual(self.request("GET", f"{path}?dev_id={self.dev_id}").json["res"], 0, path)

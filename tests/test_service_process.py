@@ -24,9 +24,11 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.config import ServerConfig
 from dmtwisted.lab.children import family, free_port, is_writer
 from tests.specification import promises
 from tests.web_case import EXECUTE, fiscal, sale
+from web.service import CannotListen, bind
 
 HOME = Path(__file__).parent.parent
 HOST = "127.0.0.1"
@@ -88,7 +90,7 @@ class Service:
         until(self._ready, "the service is not ready")
 
     def _port(self) -> int | None:
-        found = re.search(r"http://[\w.]+:(\d+)", self.printed)
+        found = re.search(r"http://[][\w.:]+:(\d+)", self.printed)
         assert found or self.process.poll() is None, f"it ended: {self.complaints or self.printed}"
         return int(found[1]) if found else None
 
@@ -98,9 +100,11 @@ class Service:
         except OSError:
             return None
 
+    host = HOST
+
     def connect(self) -> http.client.HTTPConnection:
         """A connection to it."""
-        return http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE)
+        return http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
 
     def request(self, method: str, path: str, body: object = None) -> tuple[int, bytes]:
         """Status and body of the answer to a request on a connection of its own."""
@@ -233,6 +237,83 @@ class StartTests(ProcessCase):
         self.assertEqual(service.request("GET", "/dm/api/v3/devices"), (200, b'{"devices":[]}'))
         for line in service.printed.splitlines():
             self.assertRegex(line, r"^\d{4}-\d\d-\d\dT")
+
+
+class FamilyTests(ProcessCase):
+    """IPv4 and IPv6."""
+
+    def setUp(self) -> None:
+        """A machine with both."""
+        super().setUp()
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError:
+            raise SkipTest("this machine has no IPv6") from None
+
+    @promises("1.3.1.1", "1.4.1")
+    def test_both(self) -> None:
+        """By default it answers at each family, on one port, and prints addresses that can be opened."""
+        service = self.run_service()
+        here = f"http://127.0.0.1:{service.port}/ and http://[::1]:{service.port}/"
+        self.assertIn(f"serving on {here}, on every address of this machine", service.printed)
+        self.assertEqual(service.execute(fiscal(0, "open"))["res"], 0)
+        service.host = "::1"
+        self.assertEqual(service.execute(sale("first"))["res"], 0)
+        connection = service.connect()
+        self.addCleanup(connection.close)
+        connection.request("GET", "/")
+        self.assertEqual(connection.getresponse().getheader("location"), f"http://[::1]:{service.port}/dm/main/")
+        service.process.terminate()
+        self.assertEqual(service.wait(), 0)
+        for host in (HOST, "::1"):
+            self.assertRaises(ConnectionRefusedError, socket.create_connection, (host, service.port), PATIENCE)
+
+    def test_named(self) -> None:
+        """A named address is the only one; `localhost` is this machine, of each family."""
+        for host, places in (
+            ("::1", ["http://[::1]:{}/"]),
+            ("[::1]", ["http://[::1]:{}/"]),
+            ("localhost", ["http://127.0.0.1:{}/", "http://[::1]:{}/"]),
+        ):
+            config = self.config(f'[server]\nhost = "{host}"\nport = 0\n[service]\ntraining = true\n')
+            service = self.spawn(*RUN, "--config", config)
+            service.host = "::1"
+            service.wait_until_ready()
+            told = " and ".join(places).format(*[service.port] * 2)
+            self.assertIn(f"serving on {told}\n", service.printed)
+            self.assertIn(f"Open http://localhost:{service.port}/ in", service.printed)
+            service.process.kill()
+            service.wait()
+
+    def test_taken(self) -> None:
+        """A port in use at one family is named; nothing listens at the other one."""
+        for kind, host, place in ((socket.AF_INET, HOST, "0.0.0.0"), (socket.AF_INET6, "::1", "[::]")):
+            with socket.create_server((host, 0), family=kind) as taken:
+                port = taken.getsockname()[1]
+                refused = self.assertRaises(CannotListen, bind, ServerConfig(port=port))
+            self.assertEqual(str(refused), f"cannot listen on {place}:{port}: {os.strerror(errno.EADDRINUSE)}")
+            for one in bind(ServerConfig(port=port)):
+                one.close()
+
+    def test_one_family(self) -> None:
+        """A machine without IPv6, or without IPv4, starts with the other; with neither it says which is missing."""
+        lacking: set[int] = set()
+        usual = socket.socket
+
+        def made(kind: int, *more: int) -> socket.socket:
+            if kind in lacking:
+                raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
+            return usual(kind, *more)
+
+        self.patch(socket, "socket", made)
+        for lost, left in ((socket.AF_INET6, socket.AF_INET), (socket.AF_INET, socket.AF_INET6)):
+            lacking.clear()
+            lacking.add(lost)
+            [one] = bind(ServerConfig(port=0))
+            self.assertEqual(one.family, left)
+            one.close()
+        lacking.add(socket.AF_INET6)
+        self.assertIn("cannot listen on 0.0.0.0:0", str(self.assertRaises(CannotListen, bind, ServerConfig(port=0))))
 
 
 class RefusedStartTests(ProcessCase):

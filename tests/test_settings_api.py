@@ -331,33 +331,61 @@ class SysInfoTests(AccessCase):
         self.assertEqual(self.request("GET", SYS_INFO).json["uptime"], 0)
 
 
-class AliasTests(AccessCase):
-    """``[server] path_alias``"""
+class AnyWordTests(AccessCase):
+    """Another word in place of `main`, as existing clients have it."""
 
-    def setUp(self) -> None:
-        """A service whose `main` is called `desk` as well."""
-        super().setUp()
-        self.configure(ServerConfig(path_alias="desk"))
+    WORDS = ("vchasno-kasa", "desk", "a.b_c~1", "Main")
 
     def test_same_tree(self) -> None:
-        """Everything under `main` is there under the second name too, reading and changing."""
-        self.assertEqual(self.request("GET", DASHBOARD.replace("main", "desk")).json["server_v"], __version__)
-        self.assertEqual(self.request("POST", SETTINGS.replace("main", "desk"), {"logdays": 3}).json["res"], 0)
-        self.assertEqual(self.request("GET", SETTINGS).json["logdays"], 3)
+        """Everything under `main` is there under any other word, reading and changing."""
+        for days, word in enumerate(self.WORDS, 3):
+            self.assertEqual(self.request("GET", DASHBOARD.replace("main", word)).json["server_v"], __version__)
+            self.assertEqual(self.request("POST", SETTINGS.replace("main", word), {"logdays": days}).json, DONE)
+            self.assertEqual(self.request("GET", SETTINGS).json["logdays"], days)
+            page = self.request("GET", f"/dm/{word}/codes?lang=en")
+            self.assertIn(b"Result codes", page.body)
+            self.assertEqual(
+                self.request("GET", f"/dm/{word}/dashboard.html").header("location"), "http://localhost:3939/dm/main/"
+            )
 
     def test_nothing_else(self) -> None:
-        """The second name replaces that one segment only."""
-        for path in ("/dm/desks/api/v1/settings", "/dm/x/desk/api/v1/settings", "/desk/api/v1/settings"):
+        """It replaces one whole word; a word with a meaning of its own keeps it, and a lone word is nowhere."""
+        for path in (
+            *(
+                "/dm/x/desk/api/v1/settings",
+                "/desk/api/v1/settings",
+                "/dm//api/v1/settings",
+                "/dm/%20/api/v1/settings",
+            ),
+            *("/dm/execute/api/v1/settings", "/dm/bankping/api/v1/settings", "/dm/api/api/v1/settings", "/dm/../x"),
+            *("/dm/exekute", "/dm/desk"),
+        ):
             self.assertEqual(self.request("GET", path).status, 404, path)
+        self.assertEqual(self.request("POST", "/dm/exekute", {}).status, 404)
         self.assertEqual(self.request("GET", DRIVERS).status, 200)
+        self.assertEqual(self.request("GET", "/dm/").status, 200)
+
+    def test_foreign_page(self) -> None:
+        """A page of another origin may change nothing under any word."""
+        foreign = [("Origin", "https://evil.example")]
+        for word in ("main", *self.WORDS):
+            answer = self.request("POST", SETTINGS.replace("main", word), {"logdays": 3}, foreign)
+            self.assertEqual(answer.status, 403, word)
 
     def test_blocked(self) -> None:
-        """The second name needs the login as well."""
+        """Any word needs the login as well."""
         self.switch_on()
-        for path in ("/dm/desk/api/v1/settings", "/dm/desk/", "/dm/desk"):
-            self.assertTrue(self.is_blocked(self.request("GET", path)), path)
+        for word in self.WORDS:
+            for path in (SETTINGS.replace("main", word), f"/dm/{word}/"):
+                self.assertTrue(self.is_blocked(self.request("GET", path)), path)
 
-    def test_without(self) -> None:
-        """Without the setting there is no second name."""
-        self.configure(ServerConfig())
-        self.assertEqual(self.request("GET", "/dm/desk/api/v1/settings").status, 404)
+    def test_links(self) -> None:
+        """The links of pages have the configured word; that one needs no path under it."""
+        self.configure(ServerConfig(path_alias="desk"))
+        page = self.request("GET", "/dm/").body
+        self.assertIn(b'"/dm/desk/receipts"', page)
+        self.assertNotIn(b'"/dm/main/', page)
+        for path in ("/", "/dm/desk", "/dm/main"):
+            self.assertEqual(self.request("GET", path).header("location"), "http://localhost:3939/dm/desk/")
+        self.switch_on()
+        self.assertTrue(self.is_blocked(self.request("GET", "/dm/desk")))

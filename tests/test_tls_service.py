@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import time
 from typing import Any
@@ -61,10 +62,12 @@ class HttpsCase(ProcessCase):
         self.key.chmod(0o600)
         self.file.write_bytes(identity.certificates_pem())
 
+    host = HOST
+
     def start(self) -> Service:
         """A service that has just been started."""
         text = (
-            f'[server]\nhost = "{HOST}"\nport = 0\n[service]\ntraining = true\n'
+            f'[server]\nhost = "{self.host}"\nport = 0\n[service]\ntraining = true\n'
             '[tls]\ncertificate = "desk.pem"\nkey = "desk.key"\n'
         )
         return self.spawn("-c", START, self.config(text))
@@ -125,6 +128,27 @@ class HttpsServiceTests(HttpsCase):
         self.assertEqual(self.ask(connection, "POST", EXECUTE, sale("second"))["res"], 0)
         service.process.terminate()
         self.assertEqual(service.wait(), 0)
+
+    @promises("1.4a.1", "1.4b.1.1")
+    def test_both_families(self) -> None:
+        """At IPv6 too it is HTTPS alone."""
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError:
+            raise SkipTest("this machine has no IPv6") from None
+        self.host = ""
+        service = self.ready()
+        self.assertIn(
+            f"serving on https://127.0.0.1:{service.port}/ and https://[::1]:{service.port}/", service.printed
+        )
+        wire = socket.create_connection(("::1", service.port), PATIENCE)
+        with self.trust.wrap_socket(wire, server_hostname="localhost") as secured:
+            secured.sendall(b"GET /health/live HTTP/1.0\r\n\r\n")
+            self.assertIn(b" 200 ", secured.recv(100))
+        plain = http.client.HTTPConnection("::1", service.port, timeout=PATIENCE)
+        self.addCleanup(plain.close)
+        plain.request("GET", "/health/live")
+        self.assertRaises((http.client.HTTPException, OSError), plain.getresponse)
 
     def test_replaced(self) -> None:
         """A certificate is replaced by a signal, without dropping a connection; a broken one leaves it as it is."""

@@ -6,8 +6,9 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.access.api_keys import WEAK, ApiKeys
+from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import stamp17
+from dmtwisted.results import Text
 from web.answers import json_answer, language_of
 from web.management import HttpRefusal, answer_errors, lasting, read_object
 
@@ -84,3 +85,8 @@ class ApiKeyApi:
 
 
 NO_SUCH_KEY = "there is no such key"
+
+WEAK = Text(
+    "Цей ключ можна вгадати: замініть його довгим випадковим, щойно програма це дозволить",
+    "This key could be guessed: replace it with a long random one as soon as the program allows it",
+)

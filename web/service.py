@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from ipaddress import ip_address
 from typing import Any
 
 from twisted.application.service import Service
@@ -20,7 +22,7 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
-from dmtwisted.config import LogConfig, ServerConfig
+from dmtwisted.config import CALLED, LogConfig, ServerConfig, place_of
 from dmtwisted.core import TRAINING_REGISTER, Core
 from dmtwisted.system.log_files import LogFiles
 from dmtwisted.system.logs import LineObserver, open_observer
@@ -36,23 +38,53 @@ class CannotListen(Exception):
     """The service cannot listen on its address; the text is one line for the operator."""
 
 
-def bind(server: ServerConfig) -> socket.socket:
-    """A socket that listens on the address of ``server``; the first thing at start.
+def bind(server: ServerConfig) -> list[socket.socket]:
+    """A socket for each address of ``server``, which listens; the first thing at start.
 
-    :raises CannotListen: when the port is taken or the address is not one of this machine.
+    Two sockets, one for each family, because not every system lets one socket serve both. A family that the machine
+    does not have is left out, unless it is the only one.
+
+    :raises CannotListen: when the port is taken or an address is not one of this machine.
     """
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    found: list[socket.socket] = []
+    port, lacking = server.port, ""
+    for host in server.hosts:
+        try:
+            listening = _listening(host, port, alone=len(server.hosts) == 1)
+        except OSError as error:
+            why = f"{CANNOT_LISTEN}{place_of(host, port)}: {error.strerror or error}"
+            if error.errno in _NO_SUCH_FAMILY:
+                lacking = lacking or why
+                continue
+            for other in found:
+                other.close()
+            raise CannotListen(why) from None
+        found.append(listening)
+        port = listening.getsockname()[1]
+    if not found:
+        raise CannotListen(lacking)
+    return found
+
+
+_NO_SUCH_FAMILY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
+"""What the system says of an address whose family it does not have."""
+
+
+def _listening(host: str, port: int, alone: bool) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         # On Windows SO_REUSEADDR would let another program take the port as well; this prevents it.
         exclusive: int | None = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR if exclusive is None else exclusive, 1)
-        listening.bind((server.host, server.port))
+        if family == socket.AF_INET6 and not alone:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind((host, port))
         listening.listen(BACKLOG)
         listening.setblocking(False)
-    except OSError as error:
+    except OSError:
         listening.close()
-        raise CannotListen(f"{CANNOT_LISTEN}{server.host}:{server.port}: {error.strerror or error}") from None
+        raise
     return listening
 
 
@@ -68,7 +100,7 @@ def log_observer(log: LogConfig, twistd: Mapping[str, Any], reactor: Any) -> Lin
 
 
 class WholeService(Service):
-    """The core and the site on one listening socket."""
+    """The core and the site on its listening sockets."""
 
     log = Logger()
 
@@ -78,7 +110,7 @@ class WholeService(Service):
     pid_file = ""
     """The PID file of twistd; removed here when twistd cannot."""
 
-    def __init__(self, core: Core, listening: socket.socket, reactor: Any, observer: LineObserver) -> None:
+    def __init__(self, core: Core, listening: Iterable[socket.socket], reactor: Any, observer: LineObserver) -> None:
         self._core, self._listening, self._reactor = core, listening, reactor
         self._observer = observer
         core.log_lines = observer.recent
@@ -87,7 +119,7 @@ class WholeService(Service):
             self._log_files = LogFiles(observer, lambda: core.settings.now.logdays, core.clock)
         self._door = Door(core)
         self._site: Any = self._door if core.certificate is None else core.certificate.around(self._door)
-        self._port: IListeningPort | None = None
+        self._ports: list[IListeningPort] = []
         self._notifier = Notifier.from_environment(os.environ, reactor)
         self._failed = False
 
@@ -111,17 +143,24 @@ class WholeService(Service):
         await self._core.open()
         if self._log_files is not None:
             self._log_files.start()
-        self._port = port = self._listen()
+        self._ports = [self._adopt(listening) for listening in self._listening]
         _settle_memory()
-        address = port.getHost()
+        bound: list[Any] = [port.getHost() for port in self._ports]
+        hosts: dict[str, int] = {address.host: address.port for address in bound}
         scheme = "http" if self._core.certificate is None else "https"
-        self.log.info("serving on {scheme}://{host}:{port}/", scheme=scheme, host=address.host, port=address.port)
-        self._notify_manager(f"serving on {scheme}://{address.host}:{address.port}/")
+        places = [place_of(CALLED.get(host, host), port) for host, port in hosts.items()]
+        serving = " and ".join(f"{scheme}://{place}/" for place in places)
+        if hosts.keys() & CALLED.keys():
+            serving += ", on every address of this machine"
+        self.log.info("serving on {serving}", serving=serving)
+        self._notify_manager(f"serving on {serving}")
         if self.supervised:
             print(SERVING, file=sys.__stdout__, flush=True)
         elif self._core.config.service.training:
             # The log takes over the standard output; this text is for a person to read and paste.
-            sale = FIRST_SALE.format(scheme=scheme, port=address.port, device=TRAINING_REGISTER)
+            loopback = any(ip_address(CALLED.get(host, host)).is_loopback for host in hosts)
+            place = place_of("localhost", next(iter(hosts.values()))) if loopback else places[0]
+            sale = FIRST_SALE.format(base=f"{scheme}://{place}", device=TRAINING_REGISTER)
             print(sale, file=sys.__stdout__, flush=True)
 
     def _notify_manager(self, status: str) -> None:
@@ -133,9 +172,8 @@ class WholeService(Service):
         else:
             self._core.when_ready = lambda: self._notifier.ready(status)
 
-    def _listen(self) -> Any:
-        """Adopt the socket; if the reactor cannot, close it and listen on its address."""
-        listening = self._listening
+    def _adopt(self, listening: socket.socket) -> Any:
+        """The port of a socket; a reactor that cannot adopt sockets listens on its address."""
         if IReactorSocket.providedBy(self._reactor):
             port: Any = self._reactor.adoptStreamPort(listening.fileno(), listening.family, self._site)
             listening.close()
@@ -203,8 +241,8 @@ class WholeService(Service):
     async def _stop(self) -> None:
         if self._log_files is not None:
             self._log_files.stop()
-        if self._port is not None:
-            await maybeDeferred(self._port.stopListening)
+        for port in self._ports:
+            await maybeDeferred(port.stopListening)
         if not self._failed:
             await self._core.close()
         self._notifier.stopped()
@@ -231,9 +269,9 @@ def _settle_memory() -> None:
 
 
 FIRST_SALE = """
-Serving on {scheme}://localhost:{port} in training mode: nothing leaves this machine.
-Open {scheme}://localhost:{port}/ in a browser, or open the shift of the register `{device}` and sell something:
+Serving on {base} in training mode: nothing leaves this machine.
+Open {base}/ in a browser, or open the shift of the register `{device}` and sell something:
 
-  curl -s {scheme}://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"open-1","type":1,"fiscal":{{"task":0,"cashier":"Olena"}}}}'
-  curl -s {scheme}://localhost:{port}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"sale-1","type":1,"fiscal":{{"task":1,"cashier":"Olena","receipt":{{"sum":125.50,"rows":[{{"code":"1","name":"Кава","cnt":1,"price":125.50,"taxgrp":1}}],"pays":[{{"type":0,"sum":125.50}}]}}}}}}'
+  curl -s {base}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"open-1","type":1,"fiscal":{{"task":0,"cashier":"Olena"}}}}'
+  curl -s {base}/dm/execute -H 'Content-Type: application/json' -d '{{"ver":6,"device":"{device}","tag":"sale-1","type":1,"fiscal":{{"task":1,"cashier":"Olena","receipt":{{"sum":125.50,"rows":[{{"code":"1","name":"Кава","cnt":1,"price":125.50,"taxgrp":1}}],"pays":[{{"type":0,"sum":125.50}}]}}}}}}'
 """  # noqa: E501 - to be pasted as it is

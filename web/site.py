@@ -122,12 +122,14 @@ class Management(Resource):
 
 
 MAIN = b"/dm/main"
-"""The tree that `path_alias` is a second name for."""
+"""The tree that every other word leads to as well."""
+
+_WORD = re.compile(rb"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
 
 READING = (b"GET", b"HEAD", b"OPTIONS")
 """Methods that change nothing."""
 
-_HOST = re.compile(rb"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(:[0-9]{1,5})?")
+_HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*)(:[0-9]{1,5})?")
 
 
 class Door(Site):
@@ -150,7 +152,7 @@ class Door(Site):
         self._core, self._language = core, language
         self._gate, self._hardened = Gate(core.access, server, language), server.hardened
         self._only_here = OnlyHere(language)
-        self._alias = f"/dm/{server.path_alias}/".encode() if server.path_alias else b""
+        self._alias = server.path_alias.encode()
         self.mounted: dict[bytes, Klein | None] = {}
         """Every path that is mounted in the tree, with the routes of what answers it and what is under it."""
         # On a training service nothing is secret.
@@ -175,6 +177,7 @@ class Door(Site):
         self._mount(b"/dm/static", StaticFiles(language))
         self._serve(SessionApi(core.access, language), b"/login", b"/logout")
         self._mount_api(database, examination, backups, certificate)
+        self._words = {path.split(b"/")[2] for path in self.paths() if path.startswith(b"/dm/")}
 
     def _mount_api(
         self, database: Database, examination: Examination, backups: Backups, certificate: CertificateApi
@@ -230,8 +233,8 @@ class Door(Site):
         if exact is not None:
             # On the way of every sale, so only a hardened service has a gate there.
             return self._gate.before(exact) if self._hardened else exact
-        if self._alias and (path + b"/").startswith(self._alias):
-            path = request.path = MAIN + path[len(self._alias) - 1 :]
+        if path.startswith(b"/dm/"):
+            path = request.path = self._with_main(path)
         # The gate judges the path as it came, so the tree must not know other spellings of it.
         request.postpath = path[1:].split(b"/")
         found: Any = getChildForRequest(self.resource, request)
@@ -241,6 +244,16 @@ class Door(Site):
         if resource is self._pages and self._core.store.damage:
             resource = self._damaged
         return self._gate.before(resource)
+
+    def _with_main(self, path: bytes) -> bytes:
+        """``path`` with `main` for any other word: clients know the management paths under the word of their program.
+
+        A word without a path under it stays, unless it is the configured one: it may be a misspelled task endpoint.
+        """
+        word, slash, rest = path[4:].partition(b"/")
+        if not word or (word in self._words or not _WORD.fullmatch(word) if slash else word != self._alias):
+            return path
+        return MAIN + slash + rest
 
     def log(self, request: HTTPRequest) -> None:
         """No access log: tasks log themselves, and say more."""

@@ -15,7 +15,6 @@ from msgspec import Meta
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
-from dmtwisted.results import Text
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
 
@@ -128,9 +127,3 @@ class ApiKeys:
         """
         before = len(self._row.value)
         return len(await self._row.change(lambda keys: tuple(known for known in keys if known.id != id))) < before
-
-
-WEAK = Text(
-    "Цей ключ можна вгадати: замініть його довгим випадковим, щойно програма це дозволить",
-    "This key could be guessed: replace it with a long random one as soon as the program allows it",
-)

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 
-from dmtwisted.config import Config
-from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
+from dmtwisted.config import CALLED, Config, place_of
+from dmtwisted.doctor.findings import Check, Finding, Level, bad, good, warn
 from dmtwisted.results import Text
 
 PATIENCE = 5.0
 """Seconds to wait for an answer."""
-
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""Addresses to listen on that cannot be called, each with the one to call on the same machine."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +26,22 @@ class Asked:
 
 
 class Service:
-    """The running service, called on its own machine."""
+    """The running service, called on its own machine.
 
-    def __init__(self, config: Config, api_key: str = "") -> None:
+    :param nth: at which of its addresses.
+    """
+
+    def __init__(self, config: Config, api_key: str = "", nth: int = 0) -> None:
         self._config, self._api_key = config, api_key
-        self.host = EVERYWHERE.get(config.server.host, config.server.host)
-        self.port = config.server.port
+        hosts = config.server.hosts
+        self.host, self.port = CALLED.get(hosts[nth], hosts[nth]), config.server.port
+        self.others = [Service(config, api_key, other) for other in range(1, len(hosts)) if not nth]
+        """The same at its other addresses."""
 
     @property
     def where(self) -> str:
         """Host and port."""
-        return f"{self.host}:{self.port}"
+        return place_of(self.host, self.port)
 
     def ask(self, method: str, path: str, language: str = "uk", patience: float = PATIENCE) -> Asked:
         """The answer of the service.
@@ -76,8 +78,27 @@ class Service:
 
 def look(service: Service) -> tuple[list[Finding], bool]:
     """Findings about the port, and whether our service answers there."""
-    found, runs = _look(service)
-    return [found], runs
+    first, runs = _look(service)
+    found = [first]
+    for other in service.others:
+        try:
+            family = socket.AF_INET6 if ":" in other.host else socket.AF_INET
+            with socket.socket(family, socket.SOCK_STREAM) as trial:
+                trial.bind((other.host, 0))
+        except OSError:
+            # The machine does not have this family; the service does without it.
+            continue
+        also, answers = _look(other)
+        if runs and also.level is Level.WARN and not answers:
+            text = Text(f"Сервіс не відповідає на {other.where}", f"The service does not answer on {other.where}")
+            also = warn(Check.PORT, text, _RESTART, other.where)
+        # "It does not run" is said once.
+        if runs or also.level is Level.BAD:
+            found.append(also)
+    return found, runs
+
+
+_RESTART = Text("Перезапустіть сервіс.", "Restart the service.")
 
 
 def _look(service: Service) -> tuple[Finding, bool]:

@@ -133,8 +133,8 @@ No answer at all means 2. Wait 20 seconds for a register, 6 for a printer, 310 f
 Numbers may be sent as numbers or as texts. In answers, money and quantities always have a fraction (`2.0`), other
 whole numbers never do. While the login is switched on, every path with `/api/v1/`, `/api/v2/` or `/api/v3/` requires
 the cookie of `POST /login` or an `x-api-key`, and answers with a redirect (302) to `/login` without it. The task
-endpoints require neither, unless the service is hardened. Each path below `/dm/main/` is also available below the
-`path_alias` of the configuration.
+endpoints require neither, unless the service is hardened. Each path below `/dm/main/` is also available with
+any other word in place of `main`.
 """
 
 TAGS: dict[str, str] = {

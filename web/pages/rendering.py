@@ -61,12 +61,19 @@ class Pages:
     :param training: whether every page says that nothing leaves the machine.
     :param login_on: whether a login is required, so that pages offer to log out.
     :param exposed: whether every page warns that the network has access without a login.
+    :param word: what stands in place of `main` in links.
     """
 
     def __init__(
-        self, default_language: str, training: bool, login_on: Callable[[], bool], exposed: Callable[[], bool]
+        self,
+        default_language: str,
+        training: bool,
+        login_on: Callable[[], bool],
+        exposed: Callable[[], bool],
+        word: str = "",
     ) -> None:
         self._default, self._training, self._login_on, self._exposed = default_language, training, login_on, exposed
+        self._main = f'"/dm/{word or "main"}/'
 
     def language(self, request: IRequest) -> str:
         """The language of the answer to ``request``."""
@@ -94,7 +101,7 @@ class Pages:
         request.setHeader(b"content-language", language.encode())
         for name, value in HEADERS:
             request.setHeader(name, value)
-        return body.encode()
+        return body.replace('"/dm/main/', self._main).encode()
 
     @cached_property
     def _environment(self) -> Environment:

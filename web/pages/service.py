@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import ip_address
 
+from dmtwisted.config import place_of
 from dmtwisted.core import Core
 
 TRUST = (
@@ -38,7 +39,7 @@ def protection(core: Core) -> Protection:
     """The current protection of the service."""
     server = core.config.server
     return Protection(
-        address=f"{server.host}:{server.port}",
+        address=", ".join(place_of(host, server.port) for host in server.hosts),
         local=is_local(core),
         https=core.certificate is not None,
         login=core.access.on,
@@ -54,11 +55,11 @@ def is_exposed(core: Core) -> bool:
 
 def is_local(core: Core) -> bool:
     """Whether only this machine is served."""
-    host = core.config.server.host
     try:
-        return not core.settings.now.extAccess or ip_address(host).is_loopback
+        loopback = all(ip_address(host).is_loopback for host in core.config.server.hosts)
     except ValueError:
-        return host == "localhost"
+        loopback = False
+    return loopback or not core.settings.now.extAccess
 
 
 def bytes_in_words(size: int | None) -> str:

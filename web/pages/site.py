@@ -82,8 +82,13 @@ class PageSite:
         self._core, self._database, self._certificate = core, database, certificate
         self._examination, self._backups = examination, backups
         self._pages = Pages(
-            default_language, core.config.service.training, lambda: core.access.on, lambda: is_exposed(core)
+            default_language,
+            core.config.service.training,
+            lambda: core.access.on,
+            lambda: is_exposed(core),
+            core.config.server.path_alias,
         )
+        self._main = f"/dm/{core.config.server.path_alias or 'main'}/".encode()
         self._day = DaySales(core.store)
 
     @app.route("/", methods=["GET"])
@@ -96,7 +101,7 @@ class PageSite:
     def moved(self, request: Request) -> bytes:
         """Another address of a page."""
         request.setResponseCode(302)
-        request.setHeader(b"location", base_of(request) + MOVED[request.path])
+        request.setHeader(b"location", base_of(request) + MOVED[request.path].replace(b"/dm/main/", self._main))
         return b""
 
     # Registers and application
