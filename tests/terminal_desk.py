@@ -62,6 +62,8 @@ class DeskCase(SynchronousTestCase):
 
     unreached: int
     """The code of a terminal that is not there."""
+    return_lost_answer = False
+    """The setting of that name."""
 
     def setUp(self) -> None:
         """The terminal is on, and nothing was paid yet."""
@@ -89,6 +91,7 @@ class DeskCase(SynchronousTestCase):
         self.endpoint = MemoryEndpoint(self.clock, self.answer_call)
         clock = ServiceClock(self.clock)
         self.service = TerminalService(1, "pos", self.store, self.driver(self.endpoint, clock), clock)
+        self.service.driver.return_lost_answer = self.return_lost_answer
 
     def answer_call(self) -> IProtocol | None:
         """Accepts a connection."""
@@ -506,7 +509,20 @@ class FaultPromises(DeskCase):
 
     @shows("rule 4")
     def test_naive_repeat(self) -> None:
-        """A repeat of a lost request under its label, as if it were new, gets the lost approval and pays nothing."""
+        """A repeat of a lost request, as if it were new, pays nothing while the end is unknown, and then is new."""
+        label = str(uuid4())
+        self.doubt(label)
+        self.assertEqual(self.pay(label=label)["res_action"], 2)
+        self.assertEqual(self.taken(), [100, 10_000])
+        self.switch_on()
+        again = self.pay(label=label)
+        self.assertAnswer(again, 0, 0)
+        self.assertEqual((again["task_status"], self.taken()), (1, [100, 10_000, 10_000]))
+
+    def test_naive_repeat_is_answered(self) -> None:
+        """With the setting, it gets the lost approval for ten minutes, and pays nothing."""
+        self.return_lost_answer = True
+        self.restart()
         label = str(uuid4())
         self.doubt(label)
         self.assertEqual(self.pay(label=label)["res_action"], 2)
@@ -594,7 +610,7 @@ class FaultPromises(DeskCase):
                         self.assertAnswer(first, 1082, 2)
                     elif first["res"]:
                         self.assertNotStored(first, failing.failed)
-                    second = self.pay(label=label)
+                    second = self.pay(label=label, search=2 if first["res_action"] == 2 else 0)
                     self.assertAnswer(second, 0, 0)
                     paid = len(self.taken()) - before
                     # The first approval reached the caller, so the second request is a second sale.
@@ -625,6 +641,7 @@ class FaultPromises(DeskCase):
         dice = Random(self.seed)
         for n in range(PAYMENTS):
             kopecks = 1000 + n
+            self.return_lost_answer = self.service.driver.return_lost_answer = n % 2 == 0
             believed = self.chaotic_sale(dice, kopecks)
             self.assertEqual(self.taken().count(kopecks), int(believed), f"sale {n}")
         done = [row for row in self.rows() if row.state is State.DONE]
@@ -649,7 +666,8 @@ class FaultPromises(DeskCase):
                     break
                 if dice.random() < 0.5:
                     self.no_rules()
-                answer = self.pay(label=label, search=dice.choice((0, 2)), sum=kopecks / 100)
+                search = dice.choice((0, 2)) if self.return_lost_answer else 2
+                answer = self.pay(label=label, search=search, sum=kopecks / 100)
             self.assertNotEqual(answer["res_action"], 2, answer)
             if answer["res"] == 0:
                 return True

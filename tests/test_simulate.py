@@ -61,7 +61,7 @@ from protocols.terminals.privatbank_json import messages as privatbank
 from protocols.terminals.privatbank_json import requests as privatbank_requests
 from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json import requests as ssi_requests
-from protocols.terminals.stx_frames import Payload
+from protocols.terminals.stx_frames import ACK, NAK, Payload
 from protocols.terminals.zvt import messages as zvt
 from tests.vectors.caisse_ap import decode_fields
 
@@ -644,7 +644,7 @@ class TerminalTests(SynchronousTestCase):
             simulation = Simulation(self, f"terminal --protocol ecr17 --duration 0 --lrc {name.lower()}")
             for other in frames.Lrc:
                 heard = simulation.line().say(frames.frame(ecr17.Payment(12550).encode(), other))
-                said = frames.control(frames.ACK if other is lrc else frames.NAK, lrc)
+                said = frames.control(ACK if other is lrc else NAK, lrc)
                 self.assertTrue(heard.startswith(said), (lrc, other, heard))
             self.assertEqual(simulation.entries, [("payment", "accepted", 12550)])
 

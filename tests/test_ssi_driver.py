@@ -42,7 +42,7 @@ class SsiDesk(DeskCase):
 class MeaningTests(SynchronousTestCase):
     """Whose words a refusal has."""
 
-    def refusal(self, **members: str) -> Declined:
+    def refusal(self, **members: Any) -> Declined:
         """What a declined result with ``members`` comes to."""
         settings = SsiSettings(host="192.0.2.1")
         driver = SsiDriver(settings, MemoryEndpoint(Clock(), lambda: None), Clock(), Unreached(settings))

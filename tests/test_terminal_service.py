@@ -279,9 +279,11 @@ class LabelTests(PosCase):
         self.assertEqual(self.pay(17)["info"], last["info"])
         self.assertEqual(self.pay(17, str(uuid4()))["res"], 5013)
 
-    def test_repeat_after_long(self) -> None:
-        """An approval without a caller answers its repeat for ten minutes; later the label means a new one."""
-        for wait, payments in ((0, 1), (700, 2)):
+    @promises("3.4.search0")
+    def test_repeat_of_a_lost_answer(self) -> None:
+        """Though no caller received the approval, 0 is a new operation; with the setting, after ten minutes only."""
+        for returned, wait, payments in ((False, 0, 2), (True, 0, 1), (True, 700, 2)):
+            self.shop.settings("pos", return_lost_answer=returned)
             label = str(uuid4())
             before = len(self.taken())
             self.asked(1, label, sum=100)
@@ -346,7 +348,7 @@ class JournalTests(PosCase):
 
     @shows("rule 1")
     def test_outcome_not_stored(self) -> None:
-        """An approval that the store did not take is 1082 with 2; its repeat gets the approval."""
+        """An approval that the store did not take is 1082 with 2; its repeat with 2 gets the approval."""
         due = self.asked(1, "order 1", sum=100)
         self.shop.clock.advance(0.3)
         self.shop.clock.pump([0.01] * 20)
@@ -354,7 +356,7 @@ class JournalTests(PosCase):
         answer = self.ended(due)
         self.assertEqual((answer["res"], answer["res_action"]), (1082, 2))
         self.shop.store.broken = False
-        again = self.pay(label="order 1")
+        again = self.pay(label="order 1", search=2)
         self.assertEqual((again["res"], again["task_status"], self.taken()), (0, 2, [10_000]))
 
     def test_part_of_something_larger(self) -> None:

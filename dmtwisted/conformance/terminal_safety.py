@@ -145,13 +145,13 @@ def doubt_keeps_others_away(desk: TerminalDesk) -> None:
 
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-4", needs=LINE)
 def naive_repeat_pays_nothing(desk: TerminalDesk) -> None:
-    """A till that sends a lost request again under its label, as if it were new, pays nothing twice."""
+    """A till that sends a lost request again under its label, as if it were new, pays nothing while it is unknown."""
     desk.sold()
     label, amount = desk.in_doubt()
     for _ in range(3):
         same(said(desk.pay(label=label, sum=amount)), UNKNOWN, "a repeat while the end is unknown")
     desk.switch_on()
-    answer = desk.pay(label=label, sum=amount)
+    answer = desk.pay(label=label, search=2, sum=amount)
     # Some terminals take back what was not acknowledged: then it is a refusal.
     expect(said(answer) != REFUSED or not desk.taken(amount), "a lost approval is reported as a refusal")
     expect(desk.taken(amount) <= 1, "the payment was taken twice")

@@ -49,7 +49,7 @@ class TerminalDriver(Generic[S]):
 
     def __init__(self, settings: S, unreached: Callable[[WireError], Refused]) -> None:
         self._settings, self._unreached = settings, unreached
-        self.wait_s = settings.wait_s
+        self.wait_s, self.return_lost_answer = settings.wait_s, settings.return_lost_answer
         self._card_first = CardFirst()
         # The operation whose answer did not come.
         self._unanswered: Any = None

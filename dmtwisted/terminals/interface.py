@@ -194,6 +194,9 @@ class ITerminal(Interface):
         "Whether the terminal may still take back a verdict that ``keep`` has stored; then it is `IKeepsEarly` too."
     )
     wait_s = Attribute("Seconds that an operation may take.")
+    return_lost_answer = Attribute(
+        "Whether the same request with ``transaction_search`` 0 gets an approval that no caller has received."
+    )
 
     def listen(progress: Callable[[TerminalProgress], None], late: Callable[[str, Verdict], None]) -> None:
         """Report progress from now on, and a verdict that comes after its operation was given up."""

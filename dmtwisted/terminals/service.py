@@ -219,8 +219,8 @@ class TerminalService:
     async def _known(self, order: Order, label: str, search: int) -> Operation | None:
         """The operation whose answer a request gets instead of a new operation (specification 3.4).
 
-        ``transaction_search`` 0 asks for a new one. But if the answer to the same request was lost, its repeat gets
-        that answer: the money must not be taken again.
+        ``transaction_search`` 0 asks for a new one. The same request gets the answer of an operation whose end stays
+        unknown, because the terminal takes nothing then, and a lost approval where the settings say so.
         """
         latest = await self._journal.latest(label)
         if latest is None:
@@ -230,13 +230,15 @@ class TerminalService:
             return None
         if search != NEW:
             return await self._found(label)
-        fresh = self._clock.now() - latest.at <= REPEATED_WITHIN * 1000
-        if not same_order(latest.record.order, order) or not (fresh or latest.open):
+        recent = self._clock.now() - latest.at <= REPEATED_WITHIN * 1000
+        returned = self.driver.return_lost_answer and (recent or latest.open)
+        if not same_order(latest.record.order, order) or not (returned or latest.open):
             return None
         if latest.open:
             latest = await self._found(label)
-        lost = latest is not None and (latest.open or (latest.state is State.DONE and latest.record.unheard))
-        return latest if lost else None
+        if latest is None or latest.open:
+            return latest
+        return latest if returned and latest.state is State.DONE and latest.record.unheard else None
 
     async def _found(self, label: str) -> Operation | None:
         """The latest operation with this label, of all for an empty one; an open one is resolved first."""

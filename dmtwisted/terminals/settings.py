@@ -22,6 +22,15 @@ CardWait = Annotated[
 ]
 """How long a card waits for the cashier."""
 
+ReturnLostAnswer = Annotated[
+    bool,
+    Meta(
+        description="Whether the same request with transaction_search 0 gets, for ten minutes, an approval that no"
+        " caller has received; off: it is always a new operation"
+    ),
+]
+"""Whether a lost answer is returned to a till that does not ask for it."""
+
 TillNumber = Annotated[str, Meta(pattern=r"^\d{2}$", description="Number of the till, 2 digits")]
 CurrencyNumber = Annotated[
     str, Meta(pattern=r"^\d{3}$", description="ISO number of the currency: 980 hryvnia, 978 euro")
@@ -45,6 +54,7 @@ class TerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     merchant: Annotated[
         str, Meta(description="Merchant inside the terminal for requests that name none; empty is the usual one")
     ] = ""
+    return_lost_answer: ReturnLostAnswer = False
 
     def __post_init__(self) -> None:
         """Check that the members say where the terminal is.

@@ -51,6 +51,11 @@ SETTINGS: dict[str, SettingWords] = {
     "spare": _words("Запасний принтер", "Spare printer", "Назва принтера, який друкує замість цього"),
     # terminals
     "merchant": _words("Мерчант", "Merchant", "Мерчант термінала, якщо запит його не називає; порожнє: типовий"),
+    "return_lost_answer": _words(
+        "Повертати втрачену відповідь",
+        "Return a lost answer",
+        "transaction_search 0 за 10 хвилин поверне схвалення, якого ніхто не отримав",
+    ),
     "opening": _words("Початок зв’язку", "Connection start", "thorough: повний, за описом банку; short: короткий"),
     "opening_pause_s": _words("Пауза між з’єднаннями, секунд", "Pause between connections", "Verifone потребує 3–5"),
     "tells_receipts": _words("Завжди повертає останній чек", "Always returns its last receipt"),

@@ -81,6 +81,7 @@ def build(row: DeviceRow, settings: TrainingTerminalSettings, around: Surroundin
         opening="short",
         opening_pause_s=0.1,
         tells_receipts=True,
+        return_lost_answer=settings.return_lost_answer,
     )
     driver = TrainingDriver(wire, terminal, around.clock, around.reactor)
     return TerminalService(row.n, row.name, around.store, driver, around.clock)

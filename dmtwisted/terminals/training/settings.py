@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.terminals.privatbank.settings import CAPABILITIES
-from dmtwisted.terminals.settings import DEFAULT_WAIT, terminal_driver
+from dmtwisted.terminals.settings import DEFAULT_WAIT, ReturnLostAnswer, terminal_driver
 
 
 class TrainingTerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -23,6 +23,7 @@ class TrainingTerminalSettings(msgspec.Struct, frozen=True, forbid_unknown_field
         Meta(gt=0, le=600, description="Seconds for which task 6 waits for task 7 before it continues alone"),
     ] = 70.0
     merchant: Annotated[str, Meta(description="Merchant for requests that name none; there are 1 and 2")] = ""
+    return_lost_answer: ReturnLostAnswer = False
 
 
 MERCHANTS = {1: "Навчальна крамниця", 2: "Кав’ярня"}
