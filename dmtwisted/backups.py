@@ -17,7 +17,7 @@ from twisted.logger import Logger
 
 from dmtwisted.config import BACKUPS, Config
 from dmtwisted.core import Core
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.rows import CarryError
 from dmtwisted.store.urls import SQLITE
@@ -102,7 +102,7 @@ class Backups:
         :raises Refused: when one is being made already.
         """
         if self.running is not None:
-            raise Refused(Res.DEVICE_BUSY, note="a backup is being made")
+            raise Refused(Res.DEVICE_BUSY, note=Text("створюється резервна копія", "a backup is being made"))
         self.running, self.trouble = BackupProgress(), ""
         Deferred.fromCoroutine(self.make()).addErrback(lambda why: self.log.failure("a backup failed", why))
 

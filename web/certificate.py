@@ -15,6 +15,7 @@ from dmtwisted.clock import wall
 from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.wording import wording
 from web.answers import json_answer, not_found, plain_answer
 from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form
@@ -59,7 +60,7 @@ class CertificateApi:
     def __init__(self, core: Core, default_language: str) -> None:
         self._core, self.default_language = core, default_language
         # Each order may keep a processor busy for a while.
-        self._checking = OneAtATime("another certificate is being checked")
+        self._checking = OneAtATime(wording("another certificate is being checked"))
 
     @app.route("/dm/api/v3/tls", methods=["GET"])
     async def status(self, request: IRequest) -> bytes:
@@ -108,7 +109,7 @@ class CertificateApi:
         """Remove the installed certificate: after its next start the service speaks HTTP."""
         core = self._core
         if core.config.tls.given and not core.config.tls_is_installed:
-            raise HttpRefusal(409, "the configuration names the certificate; remove it there")
+            raise HttpRefusal(409, wording("the configuration names the certificate; remove it there"))
         installed = self._installed()
         if installed is not None:
             await lasting(core.clock.aside(installed.unlink))
@@ -125,7 +126,7 @@ class CertificateApi:
 
     async def _change(self, request: IRequest, do: Literal["install", "authority"], **what: Any) -> bytes:
         if self._core.state is None:
-            raise HttpRefusal(409, "there is no state folder to keep a certificate in")
+            raise HttpRefusal(409, wording("there is no state folder to keep a certificate in"))
         with self._checking:
             found = await self._order(do, **what)
         why = found.error or self._take_up()

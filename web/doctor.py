@@ -13,7 +13,7 @@ from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.doctor.findings import Finding, FindingRecord, Fix, status
 from web.answers import json_answer, language_of
-from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
+from web.management import CHECKED, HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 
 if TYPE_CHECKING:
     from dmtwisted.doctor.service import Doctor
@@ -38,7 +38,7 @@ class Examination:
 
     def __init__(self, core: Core) -> None:
         self._core, self._called = core, False
-        self._checking = OneAtATime("a check is already running")
+        self._checking = OneAtATime(CHECKED)
 
     @cached_property
     def _doctor(self) -> Doctor:

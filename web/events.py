@@ -23,7 +23,7 @@ from zope.interface import implementer
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices
 from dmtwisted.events import Event, Events
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.watching import Watching
 from web.answers import error_answer, language_of, not_allowed
 
@@ -54,7 +54,7 @@ class EventStream(Resource):
         if request.method != b"GET":
             return not_allowed(request, b"GET", self._default_language)
         if len(self._connections) >= MOST_LISTENERS:
-            refused = Refused(Res.DEVICE_BUSY, note="too many listeners")
+            refused = Refused(Res.DEVICE_BUSY, note=Text("забагато слухачів", "too many listeners"))
             return error_answer(request, 503, refused, language_of(request, self._default_language))
         connection = Connection(request, self._events, self._clock)
         self._connections.add(connection)

@@ -13,7 +13,7 @@ from dmtwisted.clock import stamp14, stamp17
 from dmtwisted.core import Core
 from dmtwisted.store.facts import Facts, FileCheck, check_file, facts_of
 from web.answers import json_answer, plain_answer
-from web.management import OneAtATime, answer_errors, lasting
+from web.management import CHECKED, OneAtATime, answer_errors, lasting
 
 LINES = 200
 """Lines of the log in one answer."""
@@ -63,7 +63,7 @@ class Database:
     def __init__(self, core: Core) -> None:
         self._core = core
         self.verdict: FileCheck | None = None
-        self._checking = OneAtATime("a check is already running")
+        self._checking = OneAtATime(CHECKED)
 
     async def facts(self) -> Facts:
         """Which one, how large, how much it contains.
