@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.devices.driver import BadSettings
+from dmtwisted.devices.driver import BadSettings, misfit
 from dmtwisted.secrets import Secrets
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
-from protocols.members import explain
 
 Days = Annotated[int, Meta(ge=1, le=3650)]
 LineText = Annotated[str, Meta(max_length=1000)]
@@ -151,7 +150,7 @@ def _changed(settings: Settings, read: Mapping[str, Any]) -> Settings:
     try:
         return msgspec.convert(members, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise BadSettings(*explain(error)) from None
+        raise misfit(error, Settings) from None
 
 
 _DEFAULTS = Settings()

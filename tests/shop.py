@@ -107,7 +107,7 @@ class Shop:
         """Put a device into the state of one that could not be built."""
         devices = self.core.devices
         was = devices.by_name(device)
-        devices._keep(UnusableDevice(was.row, was.driver, was.turns, was.settings, Unusable(why)))
+        devices._keep(UnusableDevice(was.row, was.driver, was.turns, was.settings, Unusable(ValueError(why))))
 
     def settings(self, device: str = "test", **changes: Any) -> None:
         """Change settings of a device."""

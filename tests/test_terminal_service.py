@@ -527,7 +527,7 @@ class WordTests(SynchronousTestCase):
 
     def test_info(self) -> None:
         """Members that need not be there stay out while they have nothing to say."""
-        info = info_of(Order(task=1, uid="u", sum=5), Approved(sum=5))
+        info = info_of(Order(task=1, uid="u", sum=5), Approved(sum=5), "uk")
         self.assertEqual(
             set(msgspec.json.decode(msgspec.json.encode(info))),
             {

@@ -168,14 +168,14 @@ def answer_later(request: Request, made: Deferred[bytes], headers: Mapping[bytes
 
 def not_found(request: IRequest, default_language: str) -> bytes:
     """404: nothing is at this path."""
-    refused = Refused(Res.MALFORMED, "there is nothing at this path")
+    refused = Refused(Res.MALFORMED, Text("за цією адресою нічого немає", "there is nothing at this path"))
     return error_answer(request, 404, refused, language_of(request, default_language))
 
 
 def not_allowed(request: IRequest, allowed: bytes, default_language: str) -> bytes:
     """405: the path is there, but not for this method."""
     request.setHeader(b"allow", allowed)
-    refused = Refused(Res.MALFORMED, f"use {allowed.decode()}")
+    refused = Refused(Res.MALFORMED, Text(f"можна лише {allowed.decode()}", f"use {allowed.decode()}"))
     return error_answer(request, 405, refused, language_of(request, default_language))
 
 

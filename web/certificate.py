@@ -16,6 +16,7 @@ from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.results import Text
+from dmtwisted.wording import wording
 from web.answers import json_answer, not_found, plain_answer
 from web.management import HttpRefusal, OneAtATime, answer_errors, lasting, read_object
 from web.uploads import bytes_of, is_form, read_form
@@ -109,7 +110,7 @@ class CertificateApi:
         """Remove the installed certificate: after its next start the service speaks HTTP."""
         core = self._core
         if core.config.tls.given and not core.config.tls_is_installed:
-            raise HttpRefusal(409, "the configuration names the certificate; remove it there")
+            raise HttpRefusal(409, wording("the configuration names the certificate; remove it there"))
         installed = self._installed()
         if installed is not None:
             await lasting(core.clock.aside(installed.unlink))
@@ -126,7 +127,7 @@ class CertificateApi:
 
     async def _change(self, request: IRequest, do: Literal["install", "authority"], **what: Any) -> bytes:
         if self._core.state is None:
-            raise HttpRefusal(409, "there is no state folder to keep a certificate in")
+            raise HttpRefusal(409, wording("there is no state folder to keep a certificate in"))
         with self._checking:
             found = await self._order(do, **what)
         why = found.error or self._take_up()

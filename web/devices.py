@@ -19,6 +19,7 @@ from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
 from protocols.simulators.ledger import Entry
 from protocols.simulators.paper import render_png
 from protocols.simulators.scenario import Rule, Scenario
@@ -160,7 +161,7 @@ class DeviceApi:
         """The outlets and registers that the tax service lists for the owner of a register's key."""
         built = self._devices.by_id(dev_id).built
         if not isinstance(built, TaxServiceRegister):
-            raise Refused(Res.UNKNOWN_DEVICE, note="only registers at the tax service have tax objects")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording("only registers at the tax service have tax objects"))
         return json_answer(request, 200, Outlets(await built.tax_objects()))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
@@ -177,7 +178,7 @@ class DeviceApi:
         async with self._devices.by_id(dev_id).turns.owned():
             device = self._devices.by_id(dev_id)
             if device.kind != REGISTER:
-                raise Refused(Res.UNKNOWN_DEVICE, note="only registers go offline and online")
+                raise Refused(Res.UNKNOWN_DEVICE, note=wording("only registers go offline and online"))
             state = await device.built.state()
             if state.get("docno") == 0 and "error" not in state:
                 raise Refused(Res.REGISTER_NOT_IN_USE, dev_id)
@@ -207,7 +208,7 @@ class DeviceApi:
         """The paper of a training printer: ``format`` is text (the default) or png."""
         simulator = self._simulator(dev_id)
         if not hasattr(simulator, "mechanism"):
-            raise Refused(Res.UNKNOWN_DEVICE, note="only training printers have a strip")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording("only training printers have a strip"))
         wanted = request.args.get(b"format", [b"text"])[-1]
         if wanted == b"png":
             paper = simulator.mechanism.paper
@@ -221,7 +222,7 @@ class DeviceApi:
     def _simulator(self, dev_id: str) -> Any:
         simulator = self._devices.by_id(dev_id).simulator
         if simulator is None:
-            raise Refused(Res.UNKNOWN_DEVICE, note="only training devices have a scenario and a ledger")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording("only training devices have a scenario and a ledger"))
         return simulator
 
 

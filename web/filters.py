@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from twisted.web.iweb import IRequest
 
-from dmtwisted.clock import span
+from dmtwisted.clock import SPAN_EXPECTED, span
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import BadSettings
 
@@ -84,5 +84,5 @@ def moment_of(given: Mapping[str, str], name: str, end: int) -> int | None:
         return None
     try:
         return span(given[name])[end]
-    except ValueError as error:
-        raise BadSettings(name, str(error)) from None
+    except ValueError:
+        raise BadSettings(name, SPAN_EXPECTED.en) from None

@@ -23,6 +23,7 @@ from dmtwisted.registers.lost_online import OnlineCopyRecord, online_copy_of
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, language_of, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors, lasting, read_object
@@ -155,7 +156,7 @@ class JournalApi:
         asked = read_object(request, SlipPrint)
         text = slip_of(await self._row(n, "pay"))
         if not text:
-            raise Refused(Res.OPERATION_NOT_FOUND, note="no slip is stored with this operation")
+            raise Refused(Res.OPERATION_NOT_FOUND, note=wording("no slip is stored with this operation"))
         return await self._printed(request, await lasting(self._papers.slip(text, asked.printer)))
 
     @app.route("/dm/api/v3/operations/<int:n>/settle", methods=["POST"])
@@ -203,14 +204,14 @@ class JournalApi:
         n = min(n, LARGEST_NUMBER)
         found = await self._store.find_operations(OperationQuery(kinds=list(kinds), n=n))
         if not found.operations:
-            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {kinds[0]} operation {n}")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording(f"there is no operation {n}"))
         return found.operations[0]
 
     def _device(self, row: OperationRow, kind: str) -> Device:
         for device in self._devices:
             if device.row.n == row.device_n and device.kind == kind:
                 return device
-        raise Refused(Res.UNKNOWN_DEVICE, note="its device was deleted")
+        raise Refused(Res.UNKNOWN_DEVICE, note=wording("it was deleted"))
 
     def _name(self, row: OperationRow) -> str:
         return next((device.name for device in self._devices if device.row.n == row.device_n), "")

@@ -17,10 +17,11 @@ from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from dmtwisted.devices.driver import BadSettings
-from dmtwisted.results import Refused, Res, Text
+from dmtwisted.devices.driver import BadSettings, misfit
+from dmtwisted.requests import not_json
+from dmtwisted.results import Refused, Res, Text, Words, in_language, joined
 from dmtwisted.store.values import StoreFailed
-from protocols.members import explain
+from dmtwisted.wording import wording
 from protocols.simulators.scenario import ScenarioError
 from web.answers import error_answer, language_of, not_allowed, not_found
 from web.uploads import read_body
@@ -60,9 +61,9 @@ class OneAtATime:
 class HttpRefusal(Exception):
     """A request that cannot be served, with its HTTP status and the reason."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status = status
+    def __init__(self, status: int, why: Words) -> None:
+        super().__init__(in_language(why, "en"))
+        self.status, self.why = status, why
 
 
 def read_object(request: IRequest, kind: type[T]) -> T:
@@ -75,9 +76,9 @@ def read_object(request: IRequest, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        raise BadSettings(*explain(error)) from None
+        raise misfit(error, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(Res.MALFORMED, f"the body is not JSON ({error})") from None
+        raise Refused(Res.MALFORMED, not_json(error)) from None
 
 
 def lasting(work: Coroutine[Any, Any, T]) -> Deferred[T]:
@@ -105,11 +106,12 @@ def answer_errors(app: Klein) -> None:
         if isinstance(error, Refused):
             return error_answer(request, _STATUS.get(error.res, 409), error, language)
         if isinstance(error, BadSettings | ScenarioError):
-            refused = Refused(Res.MALFORMED, str(error))
-            return error_answer(request, 422, refused, language, [(error.path, error.text)])
+            text = wording(error.text)
+            refused = Refused(Res.MALFORMED, joined(error.path, text))
+            return error_answer(request, 422, refused, language, [(error.path, text.for_language(language))])
         if isinstance(error, HttpRefusal):
-            return error_answer(request, error.status, Refused(Res.MALFORMED, str(error)), language)
+            return error_answer(request, error.status, Refused(Res.MALFORMED, error.why), language)
         if isinstance(error, StoreFailed):
-            return error_answer(request, 503, Refused(Res.STORE_FAILED, note=str(error)), language)
+            return error_answer(request, 503, Refused(Res.STORE_FAILED, note=wording(error)), language)
         log.failure("internal error at {path}", failure, path=request.path)
         return error_answer(request, 500, Refused(Res.INTERNAL, type(error).__name__), language)

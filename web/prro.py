@@ -23,6 +23,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import SecretsError
 from dmtwisted.service_settings import LONGEST_SECRET
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
 from web.answers import Done, done_with, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
 
@@ -98,11 +99,11 @@ async def answer_in_body(request: IRequest, default_language: str, work: Awaitab
     try:
         return json_answer(request, 200, await work)
     except BadSettings as error:
-        refused = Refused(Res.MALFORMED, str(error))
+        refused = Refused(Res.MALFORMED, wording(error))
     except SecretsError as error:
-        refused = Refused(Res.INTERNAL, str(error))
+        refused = Refused(Res.INTERNAL, wording(error))
     except StoreFailed as error:
-        refused = Refused(Res.STORE_FAILED, note=str(error))
+        refused = Refused(Res.STORE_FAILED, note=wording(error))
     except Refused as error:
         refused = error
     return json_answer(request, 200, refused_in_body(refused, language_of(request, default_language)))

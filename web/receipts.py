@@ -20,6 +20,7 @@ from dmtwisted.documents import documents
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
+from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors
@@ -111,7 +112,7 @@ class ReceiptApi:
         query = DocumentQuery(devices=[device.row.n], number=min(number, LARGEST_NUMBER), limit=1)
         found = await self._store.find_documents(query)
         if not found.documents:
-            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no document {number}")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording(f"there is no document {number}"))
         row = found.documents[0]
         record = msgspec.structs.astuple(_record(row, device))
         return json_answer(request, 200, WholeDocument(*record, answer=stored_answer(row.answer)))

@@ -13,6 +13,7 @@ from twisted.web.iweb import IRequest
 from dmtwisted.access.login import Access, TryLater, WrongLogin
 from dmtwisted.access.passwords import LONGEST
 from dmtwisted.results import Refused, Res, Text
+from dmtwisted.wording import wording
 from web.answers import Done, error_answer, json_answer, language_of
 from web.gate import COOKIE
 from web.login_page import FormTokens, login_page, policy, safe_next
@@ -79,7 +80,7 @@ class SessionApi:
         try:
             asked = msgspec.json.decode(body, type=Credentials)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise Refused(Res.MALFORMED, str(error)) from None
+            raise Refused(Res.MALFORMED, wording(error)) from None
         if not self._access.on:
             return json_answer(request, 200, Done())
         try:
@@ -94,7 +95,7 @@ class SessionApi:
         try:
             fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
         except ValueError as error:
-            raise Refused(Res.MALFORMED, str(error)) from None
+            raise Refused(Res.MALFORMED, wording(error)) from None
         login, password, csrf, wanted = (fields.get(name, [""])[-1] for name in ("login", "pass", "csrf", "next"))
         target = safe_next(wanted)
         seed = (request.getCookie(SEED) or b"").decode("latin-1")

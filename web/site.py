@@ -15,6 +15,7 @@ from twisted.web.server import Request, Site
 from dmtwisted.backups import Backups
 from dmtwisted.core import Core
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 from web.answers import error_answer, language_of, not_found
 from web.api_keys import ApiKeyApi
 from web.backups import BackupApi
@@ -108,7 +109,7 @@ class Management(Resource):
         origin = request.getHeader(b"origin")
         foreign = origin is not None and origin.split(b"://")[-1] != host
         if foreign and request.method not in READING and not getattr(request, "from_known_origin", False):
-            refused = Refused(Res.MALFORMED, "this origin may not change the service")
+            refused = Refused(Res.MALFORMED, wording("this origin may not change the service"))
             return error_answer(request, 403, refused, language_of(request, self._default_language))
         try:
             unquote_to_bytes(request.path).decode()

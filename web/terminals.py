@@ -23,6 +23,7 @@ from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING
 from dmtwisted.terminals.service import TerminalService
+from dmtwisted.wording import wording
 from web.answers import JSON, Done, allow_any_origin, answer_later, json_answer, language_of, not_allowed
 from web.management import answer_errors, lasting
 
@@ -77,7 +78,7 @@ class ServiceMethod(Resource):
         except Refused as error:
             refused = Refused(Res.TERMINAL_BUSY) if error.res is Res.DEVICE_BUSY else error
         except StoreFailed as error:
-            refused = Refused(Res.STORE_FAILED, note=str(error))
+            refused = Refused(Res.STORE_FAILED, note=wording(error))
         except Exception as error:
             self.log.failure("internal error in {method}", method=self._name)
             refused = Refused(Res.INTERNAL, type(error).__name__)
@@ -151,7 +152,7 @@ class InterruptApi:
         """Ask the terminal to stop; the answer of the operation itself says what came of it."""
         device = self._devices.by_id(dev_id)
         if device.kind != TERMINAL:
-            raise Refused(Res.UNKNOWN_DEVICE, note="only terminals have operations to interrupt")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording("only terminals have operations to interrupt"))
         terminal = terminal_of(device)
         await lasting(terminal.interrupt())
         return json_answer(request, 200, Interrupted(state=terminal.progress.state))

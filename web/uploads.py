@@ -12,8 +12,9 @@ from werkzeug.formparser import FormDataParser
 from werkzeug.http import parse_options_header
 
 from dmtwisted.devices.driver import BadSettings
-from dmtwisted.requests import MAX_BODY
+from dmtwisted.requests import MAX_BODY, too_long
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 
 MOST_PARTS = 20
 """The most parts of a form; each costs more than its bytes."""
@@ -42,7 +43,7 @@ def read_body(request: IRequest) -> bytes:
     """
     body: bytes = request.content.read(MAX_BODY + 1)
     if len(body) > MAX_BODY:
-        raise Refused(Res.MALFORMED, f"the body is longer than {MAX_BODY} bytes")
+        raise Refused(Res.MALFORMED, too_long(MAX_BODY))
     return body
 
 
@@ -61,9 +62,9 @@ def read_form(request: IRequest) -> Form:
     try:
         parser = FormDataParser(silent=False, max_form_parts=MOST_PARTS)
         _, texts, files = parser.parse(BytesIO(body), mime, len(body), options)
-    except Exception as error:
+    except Exception:
         # The parser raises several kinds of errors; none of them may reach the log with the uploaded data.
-        raise Refused(Res.MALFORMED, f"the form cannot be read ({type(error).__name__})") from None
+        raise Refused(Res.MALFORMED, wording("the form cannot be read")) from None
     return Form({name: [one.read() for one in found] for name, found in files.lists()}, texts.to_dict())
 
 

@@ -10,7 +10,7 @@ from dmtwisted.money import hryvnias
 from dmtwisted.registers.interface import RETURN, SALE, X_REPORT, Z_REPORT
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import PayRequest, PayTask, ReceiptRequest, TaskRequest, malformed
-from dmtwisted.results import Refused, Res, Text
+from dmtwisted.results import Refused, Res, Text, one_of
 from dmtwisted.terminals.interface import Approved, Order, Task
 
 
@@ -76,7 +76,7 @@ def pay_order(request: TaskRequest, amount: int, settings: BatchSettings) -> Ord
         raise Refused(Res.MISSING_OBJECT, "pay")
     if pay.task not in (Task.REFUND, Task.CANCEL):
         raise malformed(
-            "pay.task", Text("очікується 2 (повернення) або 3 (скасування)", "2 (refund) or 3 (cancel) is expected")
+            "pay.task", one_of(Text("2 (повернення)", "2 (refund)"), Text("3 (скасування)", "3 (cancel)"))
         )
     member, named = ("refundid", pay.refundid) if pay.task == Task.REFUND else ("cancelid", pay.cancelid)
     if not named.strip():
@@ -144,3 +144,7 @@ def with_card(request: TaskRequest, settings: BatchSettings, paid: Approved) -> 
 def _with_receipt(request: TaskRequest, receipt: ReceiptRequest) -> TaskRequest:
     assert request.fiscal is not None
     return msgspec.structs.replace(request, fiscal=msgspec.structs.replace(request.fiscal, receipt=receipt))
+
+
+_BACK = one_of(Text("2 (повернення)", "2 (refund)"), Text("3 (скасування)", "3 (cancel)"))
+"""The terminal's tasks of a return."""

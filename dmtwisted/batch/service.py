@@ -47,7 +47,7 @@ from dmtwisted.batch.orders import (
 from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, request_of, taking_back
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
-from dmtwisted.devices.devices import AnyRegister, Devices, RegisterDevice, register_settings
+from dmtwisted.devices.devices import AnyRegister, Device, Devices, RegisterDevice, kind_name, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.registers.interface import PRINTED, RETURN, SALE, TAGGED, X_REPORT, Z_REPORT, Done, Remembering
@@ -55,13 +55,14 @@ from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.registers.unheard import caller, nobody, warning_of
 from dmtwisted.requests import TYPE_FISCAL, TYPE_LOOKUP, TaskRequest, malformed
-from dmtwisted.results import Action, Refused, Res, joined
+from dmtwisted.results import Action, Refused, Res, Text, joined, one_of
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, State, StoreFailed
 from dmtwisted.terminals.answers import masked
 from dmtwisted.terminals.interface import Approved, Declined, Order, Task, Verdict
 from dmtwisted.terminals.service import Caller
+from dmtwisted.wording import wording
 
 UNFINISHED = "GET /dm/api/v3/operations?state=unfinished"
 """Where a person sees the operations that the service could not finish."""
@@ -90,10 +91,10 @@ class Batch:
         :raises Refused: when the task was not done.
         """
         if request.type not in (TYPE_FISCAL, TYPE_LOOKUP):
-            raise malformed("type", "batch mode takes 0 and 1")
+            raise malformed("type", one_of(TYPE_LOOKUP, TYPE_FISCAL))
         device = self._devices.by_name(request.device)
         if device.kind != REGISTER:
-            raise malformed("device", f"{device.name} is a {device.kind}; batch mode begins with a register")
+            raise malformed("device", _no_register(device))
         turns = device.turns
         await turns.take()
         try:
@@ -174,7 +175,7 @@ class Batch:
         """
         found = await self._store.find_operations(OperationQuery(kinds=[KIND], n=n))
         if not found.operations:
-            raise Refused(Res.UNKNOWN_DEVICE, note=f"there is no {KIND} operation {n}")
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording(f"there is no operation {n}"))
         row = found.operations[0]
         device = self._register(row.device_n)
         if device is None:
@@ -305,7 +306,7 @@ class Batch:
             return await steps
         except StoreFailed as error:
             self.log.error("the store failed in a batch: {why}", why=str(error))
-            raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
+            raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=wording(error)) from error
         except Refused:
             raise
         except Exception as error:
@@ -379,7 +380,7 @@ class Batch:
         assert paid is not None
         if paid.sum and paid.sum != saga.order.sum:
             # A receipt over another sum is not the till's receipt (docs/reference/terminals.md#rule-9).
-            partly = Refused(Res.BANK_AMOUNT_NOT_ALLOWED, aq_errortxt=paid.partial)
+            partly = Refused(Res.BANK_AMOUNT_NOT_ALLOWED, aq_errortxt=wording(paid.partial))
             return await self._take_back(device, request, n, saga, partly)
         whole = with_card(with_payment(request, saga.settings, saga.order.sum), saga.settings, paid)
         try:
@@ -467,7 +468,7 @@ class Batch:
         except Refused as refused:
             problem = refused
         except StoreFailed as error:
-            problem = Refused(Res.STORE_FAILED, note=str(error))
+            problem = Refused(Res.STORE_FAILED, note=wording(error))
         except Exception as error:
             # The register's report is made; an internal error must not make it look failed.
             self.log.failure("{terminal}: an internal error in its report", terminal=settings.terminal)
@@ -478,6 +479,14 @@ class Batch:
 
     def _register(self, n: int) -> AnyRegister | None:
         return next((device for device in self._devices if device.kind == REGISTER and device.row.n == n), None)
+
+
+def _no_register(device: Device) -> Text:
+    kind = kind_name(device.kind)
+    return Text(
+        f"«{device.name}» це {kind.uk}; пакетний режим починається з каси",
+        f'"{device.name}" is a {kind.en}; batch mode begins with a register',
+    )
 
 
 def _settings_of(device: AnyRegister) -> BatchSettings:

@@ -27,10 +27,11 @@ from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.interface import IRegister, Remembering
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.results import Refused, Res, Text, Words, joined
+from dmtwisted.results import Refused, Res, Text, joined
 from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.turns import Turns
+from dmtwisted.wording import wording
 
 LONGEST_NAME = 200
 
@@ -103,12 +104,12 @@ class UnusableDevice(_Device["msgspec.Struct | dict[str, Any]", "Unusable"]):
 class Unusable:
     """In place of what the driver could not build."""
 
-    def __init__(self, why: Words) -> None:
-        self._why = why
+    def __init__(self, error: Exception) -> None:
+        self._error = error
 
     def refused(self) -> Refused:
         """430 with the reason."""
-        return Refused(Res.DEVICE_ERROR, self._why)
+        return Refused(Res.DEVICE_ERROR, wording(self._error))
 
     async def refuse(self, *_: object) -> NoReturn:
         """Refuse with 430 and the reason."""
@@ -121,7 +122,7 @@ class Unusable:
 
     async def state(self) -> dict[str, object]:
         """The reason."""
-        return {"error": self._why}
+        return {"error": f"{type(self._error).__name__}: {self._error}"}
 
     def close(self) -> None:
         """There is nothing to release."""
@@ -393,8 +394,7 @@ class Devices:
         self, row: DeviceRow, driver: Driver, settings: msgspec.Struct | dict[str, Any], error: Exception
     ) -> UnusableDevice:
         self.log.failure("{device} cannot be used", device=row.name)
-        built = Unusable(f"{type(error).__name__}: {error}")
-        return UnusableDevice(row, driver, self._turns_of(row), settings, built)
+        return UnusableDevice(row, driver, self._turns_of(row), settings, Unusable(error))
 
     def _keep(self, device: Device) -> Device:
         self._by_name[device.name] = self._by_id[device.row.dev_id] = device

@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 import msgspec
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.results import one_of
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DeviceRow
-from protocols.members import explain
+from protocols.members import choices, explain
 
 Kind = Literal["register", "printer", "terminal", "other"]
 REGISTER: Final = "register"
@@ -33,6 +34,18 @@ class BadSettings(Exception):
     def __init__(self, path: str, text: str) -> None:
         super().__init__(f"{path}: {text}" if path else text)
         self.path, self.text = path, text
+
+
+def misfit(error: msgspec.ValidationError, kind: Any, under: str = "") -> BadSettings:
+    """Why a value is no ``kind``; the refusal of an enumeration lists the choices.
+
+    :param under: the path of the value itself.
+    """
+    path, text = explain(error)
+    if text.startswith("Invalid enum value"):
+        known = choices(kind, path)
+        text = f"{text}; {one_of(*known).en}" if known else text
+    return BadSettings(".".join(filter(None, (under, path))), text)
 
 
 @dataclass(frozen=True)
@@ -78,8 +91,7 @@ class Driver:
         try:
             return msgspec.convert(dict(members), self.settings)
         except msgspec.ValidationError as error:
-            path, text = explain(error)
-            raise BadSettings(f"settings.{path}" if path else "settings", text) from None
+            raise misfit(error, self.settings, "settings") from None
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the settings."""

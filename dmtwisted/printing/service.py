@@ -37,7 +37,7 @@ from dmtwisted.printing.result import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, F
 from dmtwisted.printing.test_page import test_page
 from dmtwisted.printing.under_way import UnderWay
 from dmtwisted.requests import Members, TaskRequest, malformed
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text, Words, joined, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import State
 from dmtwisted.turns import MINI_QUEUE
@@ -88,7 +88,7 @@ class PrinterService:
         wishes = {"opendrawer": drawer, "test": test, "lines": doc.value("lines"), "doccmd": doc.value("doccmd")}
         asked = [name for name, given in wishes.items() if given]
         if len(asked) != 1:
-            raise malformed("doc", "one of opendrawer, test, lines, doccmd is expected" + _given(asked))
+            raise malformed("doc", joined(one_of(*wishes), _given(asked), separator=""))
         if drawer:
             return await self.print([Drawer()])
         if test:
@@ -103,7 +103,7 @@ class PrinterService:
         if test == FINDER:
             await self._take_line()
             return await self._deliver(PRINT, str(uuid4()), job_of([]), (self._way.finder(), 0))
-        raise malformed(path, "1 (a page of what it can do) or 2 (the code tables) is expected")
+        raise malformed(path, _TESTS)
 
     async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
         """Print ``elements``; the paper of a document is printed once.
@@ -279,5 +279,12 @@ def _by_now(result: PrintResult, under_way: UnderWay) -> PrintResult:
     return result
 
 
-def _given(asked: Sequence[str]) -> str:
-    return f", not {' and '.join(asked)} at once" if asked else ""
+def _given(asked: Sequence[str]) -> Words:
+    if not asked:
+        return ""
+    return Text(f", а не {' і '.join(asked)} разом", f", not {' and '.join(asked)} at once")
+
+
+_TESTS = one_of(
+    Text("1 (сторінка можливостей)", "1 (a page of what it can do)"), Text("2 (таблиці кодів)", "2 (the code tables)")
+)

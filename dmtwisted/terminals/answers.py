@@ -10,9 +10,10 @@ import msgspec
 from dmtwisted.answers import EXECUTED, Answer, Number, Warning, amount, refusal, render, with_member
 from dmtwisted.clock import kyiv, stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
-from dmtwisted.results import Action, Refused, Res, Text, each
+from dmtwisted.results import Action, Refused, Res, Text, each, joined
 from dmtwisted.security import mask_cards, mask_pan
 from dmtwisted.terminals.interface import Approved, Declined, Order, Verdict
+from dmtwisted.wording import wording
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 
 CURRENCY = "ГРН"
@@ -65,7 +66,7 @@ def answer_of(caller: Caller, task: int, at: int, order: Order, verdict: Verdict
         type=TYPE_PAY,
         task=task,
         dt=stamp17(at),
-        info=info_of(order, verdict),
+        info=info_of(order, verdict, caller.language),
     )
     return with_member(render(answer), "transaction_id", caller.label)
 
@@ -85,7 +86,7 @@ def refusal_of(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
     return with_member(refusal(request, masked, caller.language, at), "transaction_id", caller.label)
 
 
-def info_of(order: Order, approved: Approved) -> TerminalInfo:
+def info_of(order: Order, approved: Approved, language: str) -> TerminalInfo:
     """``info`` of an answer; optional members without content are left out."""
     return TerminalInfo(
         restxt=approved.text or "APPROVED",
@@ -103,7 +104,7 @@ def info_of(order: Order, approved: Approved) -> TerminalInfo:
         merch=approved.merchant,
         hstFld63Sf89=approved.agreement,
         discountName=approved.discount,
-        partial=approved.partial,
+        partial=wording(approved.partial).for_language(language) if approved.partial else "",
         sum_asked=amount(order.wanted) if approved.partial else msgspec.UNSET,
     )
 
@@ -144,15 +145,16 @@ def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
     :param unreached: the refusal when there was no connection at all.
     """
     if isinstance(error, NotReached):
-        return Refused(Res.TERMINAL_CONNECT, aq_errortxt=error.reason) if unreached is None else unreached
+        return Refused(Res.TERMINAL_CONNECT, aq_errortxt=wording(error.reason)) if unreached is None else unreached
     if isinstance(error, Garbled):
         # Another program listens there, and its first bytes show which (docs/reference/terminals.md#rule-17).
-        return Refused(Res.TERMINAL_ERROR, str(error))
+        return Refused(Res.TERMINAL_ERROR, wording(error))
     if isinstance(error, Silent):
-        return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=f"{error}; another program may hold the terminal")
-    return Refused(Res.TERMINAL_CONNECT, aq_errortxt=str(error))
+        return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=joined(wording(error), HELD, separator="; "))
+    return Refused(Res.TERMINAL_CONNECT, aq_errortxt=wording(error))
 
 
+HELD = Text("термінал може тримати інша програма", "another program may hold the terminal")
 UNKNOWN = Text("чи виконано операцію, невідомо", "it is unknown whether the operation was done")
 """What distinguishes 5012 after a request that may have been received from 5012 before any request."""
 
@@ -165,8 +167,9 @@ def broken_off(error: Exception | None, action: Action, why: str = "", taken: bo
     :param why: what the terminal answered when it was asked.
     :param taken: whether that shows that it had received the request.
     """
+    said = wording(why) if why else ""
     if isinstance(error, Silent) and (taken or error.taken):
-        return Refused(Res.TERMINAL_SILENT, round(error.seconds * 1000), action=action, aq_errortxt=why)
+        return Refused(Res.TERMINAL_SILENT, round(error.seconds * 1000), action=action, aq_errortxt=said)
     if isinstance(error, Silent) or error is None:
         # 411 says that the request was received (specification 7.3), and nothing has shown that.
         unknown = (UNKNOWN,) if action is Action.COLLISION else ()
@@ -174,7 +177,7 @@ def broken_off(error: Exception | None, action: Action, why: str = "", taken: bo
             Res.TERMINAL_CONNECT,
             *unknown,
             action=action,
-            aq_errortxt=": ".join(filter(None, (str(error or ""), why))),
+            aq_errortxt=joined("" if error is None else wording(error), said),
         )
-    what = str(error) if isinstance(error, LineLost | Garbled | Refused) else type(error).__name__
-    return Refused(Res.INTERNAL, what, action=action, aq_errortxt=why)
+    what = wording(error) if isinstance(error, LineLost | Garbled | Refused) else type(error).__name__
+    return Refused(Res.INTERNAL, what, action=action, aq_errortxt=said)

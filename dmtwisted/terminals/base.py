@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from twisted.logger import Logger
 
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.terminals.answers import nothing_sent
 from dmtwisted.terminals.card_first import CardFirst
 from dmtwisted.terminals.interface import (
@@ -24,6 +24,7 @@ from dmtwisted.terminals.interface import (
 )
 from dmtwisted.terminals.proof import told_before
 from dmtwisted.terminals.settings import TerminalSettings
+from dmtwisted.wording import wording
 from protocols.errors import NotReached, WireError
 
 S = TypeVar("S", bound=TerminalSettings)
@@ -131,7 +132,7 @@ class TerminalDriver(Generic[S]):
         except NotReached as error:
             raise self._not_sent(error) from error
         except WireError as error:
-            raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error)) from error
+            raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=wording(error)) from error
 
 
 class ProvingDriver(TerminalDriver[S]):
@@ -162,7 +163,7 @@ def refuse_part(order: Order) -> None:
     :raises Refused: 5029.
     """
     if order.part:
-        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note="a cancel of a part")
+        raise Refused(Res.TASK_NOT_SUPPORTED, Task.CANCEL, note=Text("скасування частини суми", "a cancel of a part"))
 
 
 def check_slip_only(order: Order, least: int, most: int) -> None:

@@ -8,6 +8,7 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 
 from dmtwisted.results import Refused, Res
 from dmtwisted.terminals.settings import TerminalSettings
+from dmtwisted.wording import wording
 from protocols.errors import NotReached, WireError
 from protocols.serial import SerialEndpoint, SerialSettings, TcpEndpoint
 
@@ -42,6 +43,6 @@ class Unreached:
         settings = self._settings
         why = error.reason if isinstance(error, NotReached) else str(error)
         if settings.interface == "serial":
-            return Refused(self._com_port, aq_errortxt=why)
+            return Refused(self._com_port, aq_errortxt=wording(why))
         details = (settings.interface, settings.place) if self._address is Res.TERMINAL_UNREACHABLE else ()
-        return Refused(self._address, *details, aq_errortxt=why)
+        return Refused(self._address, *details, aq_errortxt=wording(why))

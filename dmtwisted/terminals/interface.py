@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 
 
 class Task(IntEnum):
@@ -118,7 +119,7 @@ class Declined(msgspec.Struct, frozen=True, omit_defaults=True, tag="declined"):
 
     def refused(self) -> Refused:
         """The same as an exception."""
-        return Refused(Res.by_code(self.res), *self.details, aq_errortxt=self.text)
+        return Refused(Res.by_code(self.res), *map(wording, self.details), aq_errortxt=wording(self.text))
 
 
 Verdict = Approved | Declined

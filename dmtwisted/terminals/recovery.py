@@ -31,6 +31,7 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.journal import Operation, PayJournal
+from dmtwisted.wording import wording
 from protocols.errors import Silent, WireError
 
 LEAST_ASKING = 8.0
@@ -159,7 +160,7 @@ class Recovery:
             # The driver made it durable, and then the line broke.
             return held
         if isinstance(found, NeverStarted):
-            refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=str(error) if error is not None else "")
+            refused = Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=wording(error) if error is not None else "")
             await self._journal.close(operation, refused)
             reached("payment.never-taken")
             return refused

@@ -56,6 +56,7 @@ from dmtwisted.terminals.interface import (
 from dmtwisted.terminals.journal import KIND, Operation, PayJournal, Record, operation_of
 from dmtwisted.terminals.orders import label_of, order_of, same_order
 from dmtwisted.terminals.recovery import LEAST_ASKING, Recovery, keeper
+from dmtwisted.wording import wording
 from protocols.errors import WireError
 
 __all__ = ["KIND", "Caller", "TerminalService"]
@@ -113,7 +114,7 @@ class TerminalService:
             return refusal_of(caller, task, self._clock.now(), refused)
         except StoreFailed as error:
             self.log.error("{device}: the store failed: {why}", device=self._name, why=str(error))
-            return refusal_of(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=str(error)))
+            return refusal_of(caller, task, self._clock.now(), Refused(Res.STORE_FAILED, note=wording(error)))
 
     async def _perform(self, request: TaskRequest, caller: Caller) -> bytes:
         pay = request.pay
@@ -134,7 +135,7 @@ class TerminalService:
                 known = await self._known(order, caller.label, request.transaction_search)
             except StoreFailed as error:
                 # There may be an operation under this label already, with an unknown end.
-                raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
+                raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=wording(error)) from error
             if known is not None:
                 return await self._again(known)
         if request.transaction_search == STORED_ONLY:
@@ -328,7 +329,7 @@ class TerminalService:
         except StoreFailed as error:
             # It may have happened: a repeat has to find that out first.
             self.log.error("{device}: an outcome was not stored: {why}", device=self._name, why=str(error))
-            raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=str(error)) from error
+            raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=wording(error)) from error
 
     async def _after_break(self, operation: Operation, error: Exception) -> Verdict:
         if operation.task in READING:
@@ -463,7 +464,7 @@ class TerminalService:
         try:
             await self.driver.interrupt()
         except WireError as error:
-            raise Refused(Res.TERMINAL_ERROR, str(error), action=Action.REPEAT) from error
+            raise Refused(Res.TERMINAL_ERROR, wording(error), action=Action.REPEAT) from error
 
     def watch(self, watcher: Callable[[TerminalProgress], None]) -> Callable[[], None]:
         """Call ``watcher`` at each change of the progress; the returned function ends that."""

@@ -25,6 +25,7 @@ from dmtwisted.registers.channels.interface import (
 from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_by_words
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
+from dmtwisted.wording import wording
 from protocols.fiscal.error_codes import Code
 from protocols.simulators.scenario import Rule, Then
 from protocols.simulators.tax_service import DESK, OK, Paper, TaxService, Ticket
@@ -109,7 +110,7 @@ class TrainingChannel:
             return _outcome(take(), operation)
         if rule.then is Then.UNREACHABLE:
             await self._pause(rule.delay_ms / 1000)
-            return unreachable("connection refused")
+            return unreachable(wording("connection refused"))
         if rule.then is Then.REFUSE:
             return await self._answered(rule, _refusal(rule, refuse))
         if rule.then is Then.LOST_BEFORE:
@@ -140,7 +141,7 @@ class TrainingChannel:
     async def first_number(self) -> int:
         """The number after the last one in the ledger, unless a rule for `probe` says otherwise."""
         if not await self.answers():
-            raise Away("the question after the next number was not answered")
+            raise Away(wording("the question after the next number was not answered"))
         return self._service.next_number
 
     async def check(self) -> None:

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
 
 from dmtwisted.devices.driver import Surroundings
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import SlipOnlyDriver, check_slip_only, handle_of
 from dmtwisted.terminals.codes import catalogued
@@ -29,6 +29,7 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.service import TerminalService
+from dmtwisted.wording import wording
 from protocols.errors import WireError
 from protocols.terminals.concert_v2 import (
     MOST_CENTS,
@@ -126,18 +127,20 @@ class ConcertDriver(SlipOnlyDriver[ConcertSettings]):
         :raises Refused: 5029 after that: only the terminal's red key stops it then.
         """
         if not self.terminal.interrupt():
-            raise Refused(Res.TASK_NOT_SUPPORTED, "interrupt", note="the request is on its way")
+            raise Refused(
+                Res.TASK_NOT_SUPPORTED, "interrupt", note=Text("запит уже надіслано", "the request is on its way")
+            )
 
     def _not_sent(self, error: WireError) -> Refused:
         """The refusal for a call without a result."""
         if isinstance(error, NotReady):
-            return Refused(Res.TERMINAL_BUSY, aq_errortxt=error.reason)
+            return Refused(Res.TERMINAL_BUSY, aq_errortxt=wording(error.reason))
         if isinstance(error, Interrupted):
-            return Refused(Res.OPERATION_CANCELLED, aq_errortxt=error.reason)
+            return Refused(Res.OPERATION_CANCELLED, aq_errortxt=wording(error.reason))
         if isinstance(error, NotTaken):
-            return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
+            return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=wording(error.reason))
         if isinstance(error, Unanswered):
-            return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason)
+            return Refused(Res.HANDSHAKE_SILENT, aq_errortxt=wording(error.reason))
         return super()._not_sent(error)
 
 

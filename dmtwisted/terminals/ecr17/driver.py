@@ -43,6 +43,7 @@ from dmtwisted.terminals.interface import (
 )
 from dmtwisted.terminals.proof import CLOCK_ERROR, batch_closed, latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
+from dmtwisted.wording import wording
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.ecr17.answers import (
     APPROVED,
@@ -334,19 +335,19 @@ class Ecr17Driver(ProvingDriver[Ecr17Settings]):
         try:
             await self.terminal.status()
         except NotTaken as error:
-            raise Refused(Res.HANDSHAKE_SILENT, aq_errortxt=error.reason) from error
+            raise Refused(Res.HANDSHAKE_SILENT, aq_errortxt=wording(error.reason)) from error
 
     def _not_sent(self, error: WireError) -> Refused:
         """The refusal when the terminal certainly took nothing (docs/reference/ecr17.md#result-codes)."""
         if isinstance(error, NotOperative):
             if error.state is TerminalState.KEYS:
-                return Refused(Res.TERMINAL_KEYS_WRONG, aq_errortxt=error.reason)
-            return Refused(Res.TERMINAL_ERROR, error.reason)
+                return Refused(Res.TERMINAL_KEYS_WRONG, aq_errortxt=wording(error.reason))
+            return Refused(Res.TERMINAL_ERROR, wording(error.reason))
         if isinstance(error, NotTaken):
             if isinstance(error.__cause__, WireError):
                 # The question for the terminal's state failed.
                 return nothing_sent(error.__cause__)
-            return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=error.reason)
+            return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=wording(error.reason))
         return super()._not_sent(error)
 
 

@@ -40,6 +40,7 @@ from dmtwisted.terminals.interface import (
 from dmtwisted.terminals.nexo.settings import CAPABILITIES, SERVICES, NexoSettings, blocks_of
 from dmtwisted.terminals.proof import batch_closed
 from dmtwisted.terminals.service import TerminalService
+from dmtwisted.wording import wording
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.terminals.nexo.messages import (
     LONGEST_ID,
@@ -300,7 +301,7 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         with self._refused():
             await self._diagnose(host=False)
         if self._port is not None and self._port.why:
-            raise Refused(Res.TERMINAL_ERROR, f"port {self._port.number} for its notices: {self._port.why}")
+            raise Refused(Res.TERMINAL_ERROR, wording(f"port {self._port.number} for its notices: {self._port.why}"))
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`: a diagnosis, of the line to the bank too when that is wanted."""

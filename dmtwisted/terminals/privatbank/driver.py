@@ -13,7 +13,7 @@ from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import Surroundings
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, Text
 from dmtwisted.security import mask_pan
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import ProvingDriver
@@ -204,7 +204,9 @@ class PrivatbankDriver(ProvingDriver[PrivatbankSettings]):
         self._corrected = order
         reply = await self.terminal.correct(order.wanted)
         if reply.error or reply.unknown_method:
-            raise Refused(Res.TERMINAL_ERROR, reply.text or "the correction came too late")
+            raise Refused(
+                Res.TERMINAL_ERROR, reply.text or Text("виправлення надійшло запізно", "the correction came too late")
+            )
 
     async def interrupt(self) -> None:
         """See `ITerminal.interrupt`."""

@@ -13,6 +13,7 @@ from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.settings import PrivatbankSettings
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.training.settings import MERCHANTS, TrainingTerminalSettings
+from dmtwisted.wording import wording
 from protocols.errors import WireError
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.privatbank_json import PrivatbankSimulator
@@ -65,7 +66,7 @@ class TrainingDriver(PrivatbankDriver):
 
 
 def _not_there(error: WireError) -> Refused:
-    return Refused(Res.TERMINAL_ADDRESS_UNREACHABLE, aq_errortxt=str(error))
+    return Refused(Res.TERMINAL_ADDRESS_UNREACHABLE, aq_errortxt=wording(error))
 
 
 def build(row: DeviceRow, settings: TrainingTerminalSettings, around: Surroundings) -> TerminalService:

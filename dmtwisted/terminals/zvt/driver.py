@@ -57,6 +57,7 @@ from dmtwisted.terminals.proof import batch_closed, latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.zvt.proof import LAST_RECEIPT, Batch, Before, Receipt, decode_before, encode_before, judge
 from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVICES, ZvtSettings
+from dmtwisted.wording import wording
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.serial import SerialEndpoint
 from protocols.terminals.lines import open_line, silent
@@ -257,7 +258,9 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
             if wanted is None:
                 return Declined.of(Res.OPERATION_CANCELLED)
             if line.gone:
-                raise Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt="the line was closed, and the card is forgotten")
+                raise Refused(
+                    Res.REQUEST_NOT_TAKEN, aq_errortxt=wording("the line was closed, and the card is forgotten")
+                )
             order = msgspec.structs.replace(order, corrected=wanted)
             _check(order)
             answer = await self._operate(line, order, snapshot, keep, card_read=True)
@@ -509,7 +512,7 @@ def _not_taken(order: Order, code: int) -> Refused:
         return Refused(Res.TERMINAL_BUSY)
     if code == codes.UNKNOWN_COMMAND:
         return Refused(Res.TASK_NOT_SUPPORTED, order.task)
-    return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=f"84 {code:02X}: {codes.result_text(code)}")
+    return Refused(Res.REQUEST_NOT_TAKEN, aq_errortxt=wording(f"84 {code:02X}: {codes.result_text(code)}"))
 
 
 def _of_terminal(order: Order, code: int, text: str) -> Declined:
