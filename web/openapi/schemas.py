@@ -191,7 +191,7 @@ def _requests() -> dict[str, Schema]:
             member: _described(kind, MEMBERS[name][member]) for member, kind in schema["properties"].items()
         }
     found["TaskRequest"]["properties"]["tag"] |= {"maxLength": 200}
-    found["TaskRequest"]["description"] = "Any task. Unknown members are ignored."
+    found["TaskRequest"]["description"] = "Any task. Members that it does not use are ignored (warn_unknown)."
     for name, text in _OF_OBJECTS.items():
         found[name]["description"] = text
     found["Doc"] = _DOC
