@@ -130,6 +130,16 @@ def repeated(stored: bytes, warning: Warning | None = None) -> bytes:
     return again if warning is None else warned(again, [warning])
 
 
+def was_repeated(answer: bytes) -> bool:
+    """Whether a successful answer is one that was found in the journal."""
+    return _STATUS_FOUND in answer
+
+
+def warns_of(answer: bytes, res: Res) -> bool:
+    """Whether ``res`` is among the warnings of an answer."""
+    return b'{"code":%d,"wtxt"' % res.code in answer
+
+
 _PRINTED, _NOT_PRINTED = b'"isprint":1', b'"isprint":0'
 
 

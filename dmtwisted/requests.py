@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -366,6 +367,16 @@ def _known_to(reader: Reader, kind: type[Members]) -> frozenset[str]:
     read(kind(outline, ""), *([flag] if read is read_task else []))
     _KNOWN[reader] = frozenset(outline.names) | SENT_ON_PURPOSE
     return _KNOWN[reader]
+
+
+@cache
+def every_name() -> frozenset[str]:
+    """The names that any task uses in any place."""
+    root: list[Reader] = [(read_task, kind, True) for kind in (TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY)]
+    whole: list[Reader] = [(_read_fiscal, -1, True), (_read_pay_task, -1, False)]
+    parts: list[Reader] = [_read_receipt, _read_row, _read_pay, _read_discount, _read_line]
+    names = (_KNOWN.get(reader) or _known_to(reader, Members) for reader in (*root, *whole, *parts))
+    return frozenset().union(*names) - SENT_ON_PURPOSE
 
 
 SENT_ON_PURPOSE = frozenset({"ver", "token", "dt", "fisid", "currency", "show_additional_info"})

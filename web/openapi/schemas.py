@@ -297,15 +297,19 @@ def _settings_change(settings: Schema) -> Schema:
     schema = {
         "type": "object",
         "description": "The settings to change; the others stay. Numbers and booleans may be texts.",
-        "properties": {
-            name: {**member, "type": _lenient(member["type"])} for name, member in settings["properties"].items()
-        },
+        "properties": {name: {**member, **_leniently(member)} for name, member in settings["properties"].items()},
     }
     for member in schema["properties"].values():  # type: ignore[attr-defined]
         for bound in ("minimum", "maximum"):
             # A bound does not apply to a number as a text; the service says which bound was broken.
             member.pop(bound, None)
     return schema
+
+
+def _leniently(member: Schema) -> Schema:
+    if "enum" in member:
+        return {"enum": [*member["enum"], "", None]}
+    return {"type": _lenient(member["type"])}
 
 
 def _lenient(kind: str) -> list[str]:
