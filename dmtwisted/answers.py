@@ -142,6 +142,17 @@ def from_source(answer: bytes, source: str) -> bytes:
 _SOURCE_AT = _encode(Answer(task_status=0, type=0, task=0)).index(b'"source":') + len(b'"source":')
 _SOURCE = re.compile(rb'"source":"(?:[^"\\]|\\.)*"')
 
+
+def was_repeated(answer: bytes) -> bool:
+    """Whether a successful answer is one that was found in the journal."""
+    return _STATUS_FOUND in answer
+
+
+def warns_of(answer: bytes, res: Res) -> bool:
+    """Whether ``res`` is among the warnings of an answer."""
+    return b'{"code":%d,"wtxt"' % res.code in answer
+
+
 _PRINTED, _NOT_PRINTED = b'"isprint":1', b'"isprint":0'
 
 

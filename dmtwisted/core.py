@@ -61,7 +61,7 @@ class Core:
         self.certificate = _certificate(config, reactor)
         around = Surroundings(reactor, self.clock, store, state, self.secrets)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
-        self.dispatcher = Dispatcher(self.devices, store, self.clock)
+        self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
@@ -98,6 +98,7 @@ class Core:
         self._closing.start()
         self._homecoming.start()
         self.retention.start()
+        self.dispatcher.programs.start()
         # A device that does not answer must not delay the start: tasks of that device report what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
@@ -133,6 +134,7 @@ class Core:
         await self.retention.stop()
         await self.dispatcher.finish()
         await self.devices.remember()
+        await self.dispatcher.programs.stop()
         self.devices.close()
         await self.store.close()
 

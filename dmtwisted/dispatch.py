@@ -16,6 +16,7 @@ from dmtwisted.devices.devices import Device, Devices, kind_name
 from dmtwisted.devices.driver import OTHER, PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
 from dmtwisted.papers import Papers
+from dmtwisted.programs import Programs
 from dmtwisted.receipts import list_receipts
 from dmtwisted.registers.interface import PRINTED, TAGGED, Done
 from dmtwisted.requests import (
@@ -23,6 +24,7 @@ from dmtwisted.requests import (
     TYPE_FISCAL,
     TYPE_LOOKUP,
     TYPE_PAY,
+    Members,
     TaskRequest,
     echo_of,
     malformed,
@@ -30,6 +32,7 @@ from dmtwisted.requests import (
     read_task,
 )
 from dmtwisted.results import Refused, Res, Text, joined, one_of
+from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
@@ -43,9 +46,17 @@ class Dispatcher:
 
     log = Logger()
 
-    def __init__(self, devices: Devices, store: IStore, clock: ServiceClock) -> None:
+    def __init__(
+        self,
+        devices: Devices,
+        store: IStore,
+        clock: ServiceClock,
+        settings: ServiceSettings | None = None,
+        training: bool = False,
+    ) -> None:
         self._devices, self._store, self._clock = devices, store, clock
         self.events, self.tally = Events(clock), Tally()
+        self.programs = Programs(store, clock, settings, training)
         self.papers = Papers(devices)
         self.batch = Batch(devices, store, clock, self.papers, self.events.publish)
         devices.sharing.taken.append(self._resolve_papers)
@@ -60,10 +71,12 @@ class Dispatcher:
         :param batch: whether the request is one of batch mode.
         """
         started = self._clock.steady()
+        root: Members | None = None
         request: TaskRequest | None = None
         res = Res.OK.code
         try:
-            request = _with_tag(read_task(read_json(body), batch))
+            root = read_json(body)
+            request = _with_tag(read_task(root, batch))
             if self.events.watched:
                 self.events.begun(request)
             answer = answers.from_source(await self._perform(request, body, language, printer, batch), request.source)
@@ -76,8 +89,12 @@ class Dispatcher:
             answer = answers.refusal(request, refused, language, self._clock.now())
             if request.type == TYPE_PAY:
                 answer = answers.with_member(answer, "transaction_id", label_of(request.transaction_id))
+        strays = {} if root is None else root.strays
+        if strays:
+            answer = answers.warned(answer, self.programs.warnings(strays, language))
         if self.events.watched:
             self.events.ended(request, answer)
+        self.programs.ended(request, batch, res, answer, strays)
         took = self._clock.steady() - started
         self.tally.ended(request.type, batch, request.task, res, took)
         self.log.info(

@@ -1,22 +1,27 @@
 """Typed requests from JSON text, with the tolerance that tills rely on (docs/reference/http-interface.md#tolerance).
 
-Numbers may be texts, an empty text may mean "not given", ``null`` means absent, the last of two members of one name
-counts, and unknown members are ignored (specification 2.2). Anything else is refused with 2000 and the member's path.
+Numbers may be texts, an empty text may mean "not given", ``null`` means absent, and the last of two members of one
+name counts (specification 2.2). Anything else is refused with 2000 and the member's path.
+
+A member that no reader of the task asks for changes nothing; it is kept as a `Stray`. Which members a reader asks for
+is found out by letting it read an `Outline` once, so that the readers are the only list of names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from dmtwisted.clock import SPAN_EXPECTED, span
 from dmtwisted.money import TOO_LARGE, NotANumber, number, scaled
 from dmtwisted.results import Refused, Res, Text, Words, at_most, each, one_of
+from dmtwisted.security import mask_cards
 
 MAX_BODY = 4 * 1024 * 1024
 """The longest request body, in bytes."""
@@ -127,13 +132,59 @@ def _depth(body: bytes) -> int:
     return deepest
 
 
+class Stray(NamedTuple):
+    """A member that the task does not use: where it stands, and the names that its object may have."""
+
+    path: str
+    known: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """Its own name, without the path."""
+        return self.path.rpartition(".")[2]
+
+
+MOST_STRAYS, LONGEST_NAME = 20, 60
+"""How many strays of a request are kept, and how much of their names, because callers choose both."""
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def _says_nothing(value: Any) -> bool:
+    """Whether a member of this value means the same as no member."""
+    if isinstance(value, dict):
+        return all(map(_says_nothing, value.values()))
+    return not value
+
+
 class Members:
-    """One JSON object, read member by member; knows its path in the request."""
+    """One JSON object, read member by member; knows its path in the request.
 
-    __slots__ = ("_path", "_values")
+    :param strays: where strays are kept, by their paths without indexes; the objects of a request share it.
+    """
 
-    def __init__(self, values: dict[str, Any], path: str) -> None:
-        self._values, self._path = values, path
+    __slots__ = ("_path", "strays", "values")
+
+    def __init__(self, values: dict[str, Any], path: str, strays: dict[str, Stray] | None = None) -> None:
+        self.values, self._path = values, path
+        self.strays = {} if strays is None else strays
+
+    def check(self, reader: Reader) -> None:
+        """Keep the members that ``reader`` does not ask for as strays."""
+        known = _KNOWN.get(reader) or _known_to(reader, type(self))
+        if not known.issuperset(self.values):
+            self._keep_strays(self.values, self._path, known)
+
+    def _keep_strays(self, values: dict[str, Any], path: str, known: frozenset[str]) -> None:
+        above = f"{path}." if path else ""
+        for name, value in values.items():
+            if len(self.strays) >= MOST_STRAYS:
+                return
+            if name in known or _says_nothing(value):
+                continue
+            shown = "".join(letter if letter.isprintable() else "?" for letter in name[:LONGEST_NAME])
+            stray = Stray(above + mask_cards(shown), known)
+            self.strays.setdefault(_INDEX.sub("[]", stray.path), stray)
 
     def path(self, name: str) -> str:
         """The path of the member ``name``, for messages: ``fiscal.receipt.rows[0].name``."""
@@ -141,19 +192,15 @@ class Members:
 
     def has(self, name: str) -> bool:
         """Whether the member is there and not ``null``."""
-        return self._values.get(name) is not None
-
-    def has_none_of(self, names: frozenset[str]) -> bool:
-        """Whether none of ``names`` is there, not even as ``null``."""
-        return names.isdisjoint(self._values)
+        return self.values.get(name) is not None
 
     def value(self, name: str) -> Any:
         """The raw value of the member; `None` when absent."""
-        return self._values.get(name)
+        return self.values.get(name)
 
     def text(self, name: str) -> str:
         """A text; a number is taken as it is written, absent is empty."""
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value.__class__ is str:
             return value
         if value is None:
@@ -164,7 +211,7 @@ class Members:
 
     def code(self, name: str) -> str:
         """A code, such as a payment type: `"2"` for 2, 2.0 and " 2 ", else the text itself."""
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value.__class__ is int and -(2**53) <= value <= 2**53:
             return str(value)
         text = self.text(name).strip()
@@ -175,15 +222,25 @@ class Members:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """An array of texts; empty when absent."""
-        if self._values.get(name) is None:
+        if self.values.get(name) is None:
             return ()
+        return tuple(entries.text(entry) for entries, entry in self._entries(name))
+
+    def codes(self, name: str) -> tuple[str, ...]:
+        """A code, or an array of codes; empty when absent."""
+        if not isinstance(self.values.get(name), list):
+            return (self.code(name),)
+        return tuple(entries.code(entry) for entries, entry in self._entries(name))
+
+    def _entries(self, name: str) -> Iterator[tuple[Members, str]]:
+        """The entries of an array, each as a member of a name that gives its path."""
         named = {f"{name}[{index}]": value for index, value in enumerate(self._list(name))}
         entries = Members(named, self._path)
-        return tuple(entries.text(entry) for entry in named)
+        yield from ((entries, entry) for entry in named)
 
     def integer(self, name: str, default: int = 0) -> int:
         """A whole number, also as text; ``default`` when absent or empty."""
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value.__class__ is int:
             if abs(value) > 2**53:
                 raise malformed(self.path(name), TOO_LARGE)
@@ -211,7 +268,7 @@ class Members:
         return self._scaled(name, 1000) or 0
 
     def _scaled(self, name: str, factor: int) -> int | None:
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value is None or value == "":
             return None
         try:
@@ -221,7 +278,7 @@ class Members:
 
     def flag(self, name: str) -> bool:
         """A truth value: ``true``, 1, also as text; absent and empty are false."""
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value is None:
             return False
         if isinstance(value, bool):
@@ -235,35 +292,95 @@ class Members:
 
     def object(self, name: str) -> Members | None:
         """An object; `None` when absent or empty, which the rules treat alike (1098)."""
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value is None:
             return None
         if isinstance(value, dict):
-            return Members(value, self.path(name)) if value else None
+            return Members(value, self.path(name), self.strays) if value else None
         raise malformed(self.path(name), OBJECT_EXPECTED)
 
     def read(self, name: str, read: Callable[[Members], T]) -> T | None:
         """The object ``name`` as ``read`` returns it; `None` when absent."""
         members = self.object(name)
-        return None if members is None else read(members)
+        if members is None:
+            return None
+        if read not in _CHOOSING:
+            members.check(read)
+        return read(members)
 
     def read_each(self, name: str, read: Callable[[Members], T]) -> tuple[T, ...]:
         """Each object in the array ``name`` as ``read`` returns it; empty when absent."""
-        found = []
-        for index, value in enumerate(self._list(name)):
-            path = f"{self.path(name)}[{index}]"
+        entries = self._list(name)
+        if not entries:
+            return ()
+        found, known, where = [], _KNOWN.get(read) or _known_to(read, Members), self.path(name)
+        for index, value in enumerate(entries):
+            path = f"{where}[{index}]"
             if not isinstance(value, dict):
                 raise malformed(path, OBJECT_EXPECTED)
-            found.append(read(Members(value, path)))
+            if not known.issuperset(value):
+                self._keep_strays(value, path, known)
+            found.append(read(Members(value, path, self.strays)))
         return tuple(found)
 
     def _list(self, name: str) -> list[Any]:
-        value = self._values.get(name)
+        value = self.values.get(name)
         if value is None:
             return []
         if isinstance(value, list):
             return value
         raise malformed(self.path(name), ARRAY_EXPECTED)
+
+
+class Outline(dict[str, Any]):
+    """The values of an object without members, which records the names that a reader asks for.
+
+    :param given: the members by which a reader chooses what else it reads.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__()
+        self._given, self.names = given, set[str]()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a member that was given, else ``default``."""
+        self.names.add(name)
+        return self._given.get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        """Always, so that a reader goes on and asks for it."""
+        return True
+
+
+Reader = Callable[[Any], Any] | tuple[Callable[..., Any], int, bool]
+"""What reads an object: a function; where that chooses, also by which ``type`` or ``task`` and by which flag."""
+
+_KNOWN: dict[Reader, frozenset[str]] = {}
+"""The names of members that each reader asks for, once it was used."""
+
+
+def _known_to(reader: Reader, kind: type[Members]) -> frozenset[str]:
+    read, number, flag = reader if isinstance(reader, tuple) else (reader, 0, False)
+    outline = Outline({"type": number, "task": number, "get_receipts": flag})
+    # A reader that chooses checks its object itself, and must find something here.
+    _KNOWN[reader] = frozenset({""})
+    read(kind(outline, ""), *([flag] if read is read_task else []))
+    _KNOWN[reader] = frozenset(outline.names) | SENT_ON_PURPOSE
+    return _KNOWN[reader]
+
+
+@cache
+def every_name() -> frozenset[str]:
+    """The names that any task uses in any place."""
+    root: list[Reader] = [(read_task, kind, True) for kind in (TYPE_LOOKUP, TYPE_FISCAL, TYPE_DOC, TYPE_PAY)]
+    whole: list[Reader] = [(_read_fiscal, -1, True), (_read_pay_task, -1, False)]
+    parts: list[Reader] = [_read_receipt, _read_row, _read_pay, _read_discount, _read_line]
+    names = (_KNOWN.get(reader) or _known_to(reader, Members) for reader in (*root, *whole, *parts))
+    return frozenset().union(*names) - SENT_ON_PURPOSE
+
+
+SENT_ON_PURPOSE = frozenset({"ver", "token", "dt", "fisid", "currency", "show_additional_info"})
+"""Members without effect here that existing clients send (docs/reference/http-interface.md#ignored-members)."""
 
 
 class Discount(msgspec.Struct, frozen=True):
@@ -469,6 +586,7 @@ def read_task(root: Members, batch: bool = False) -> TaskRequest:
     :raises Refused: 2000 with the path of the first member that is invalid.
     """
     request = read_root(root)
+    root.check((read_task, request.type, batch))
     if request.type == TYPE_FISCAL:
         fiscal = root.read("fiscal", _read_fiscal)
         if fiscal is not None:
@@ -531,9 +649,12 @@ def _or(read: Callable[[str], T], name: str, default: T) -> T:
 
 
 def _read_forms(root: Members) -> Forms:
-    wishes = [root.integer(name) for name in _WISHES]
-    if not any(wishes):
+    values = root.values
+    if not (
+        "need_pf_img" in values or "need_pf_txt" in values or "need_pf_pdf" in values or "need_pf_doccmd" in values
+    ):
         return _FORMS_OF_SETTINGS
+    wishes = [root.integer(name) for name in _WISHES]
     for name, wish in zip(_WISHES, wishes, strict=True):
         if wish not in (0, 1, 2):
             raise malformed(name, one_of(0, 1, 2))
@@ -545,52 +666,67 @@ _FORMS_OF_SETTINGS = Forms()
 
 
 def _read_fiscal(fiscal: Members) -> FiscalRequest:
+    """``fiscal`` of the task that it names; without a task of ours all that any of them reads."""
     task = fiscal.integer("task") if fiscal.has("task") else None
-    if task in _TASKS_WITHOUT_MORE:
-        return FiscalRequest(
-            task=task,
-            cashier=fiscal.text("cashier"),
-            receipt=fiscal.read("receipt", _read_receipt),
-            cash=fiscal.read("cash", _read_pay),
-            receipts=_read_list(fiscal) if fiscal.flag("get_receipts") else None,
-        )
+    lists = fiscal.flag("get_receipts")
+    known = task if task in _FISCAL_TASKS else -1
+    fiscal.check((_read_fiscal, known, lists))
+    cashier, receipts = fiscal.text("cashier"), _read_list(fiscal) if lists else None
+    receipt = fiscal.read("receipt", _read_receipt) if known in _WITH_RECEIPT else None
+    cash = fiscal.read("cash", _read_pay) if known in _WITH_CASH else None
+    if known in _TASKS_WITHOUT_MORE:
+        return FiscalRequest(task=task, cashier=cashier, receipt=receipt, cash=cash, receipts=receipts)
+    dates, short = known in (-1, 13), known in (-1, 12, 13)
     return FiscalRequest(
         task=task,
-        cashier=fiscal.text("cashier"),
-        receipt=fiscal.read("receipt", _read_receipt),
-        cash=fiscal.read("cash", _read_pay),
-        n_from=fiscal.integer("n_from"),
-        n_to=fiscal.integer("n_to"),
-        dt_from=fiscal.text("dt_from"),
-        dt_to=fiscal.text("dt_to"),
-        is_short=fiscal.flag("is_short"),
-        lines=fiscal.read_each("lines", _read_line),
-        fiscal_number=fiscal.text("fiscal_number"),
-        receipts=_read_list(fiscal) if fiscal.flag("get_receipts") else None,
+        cashier=cashier,
+        receipt=receipt,
+        cash=cash,
+        n_from=fiscal.integer("n_from") if known in (-1, 12) else 0,
+        n_to=fiscal.integer("n_to") if known in (-1, 12) else 0,
+        dt_from=fiscal.text("dt_from") if dates else "",
+        dt_to=fiscal.text("dt_to") if dates else "",
+        is_short=short and fiscal.flag("is_short"),
+        lines=fiscal.read_each("lines", _read_line) if known in (-1, 5) else (),
+        fiscal_number=fiscal.text("fiscal_number") if known in (-1, 23) else "",
+        receipts=receipts,
     )
 
 
 _TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 21, 22})
-"""Tasks that use cashier, receipt and cash only; tills send leftovers of other tasks with them."""
+_FISCAL_TASKS = _TASKS_WITHOUT_MORE | {5, 12, 13, 23}
+_WITH_RECEIPT, _WITH_CASH = frozenset({-1, 1, 2, 3, 4, 15, 16}), frozenset({-1, 3, 4, 14})
+"""Tasks that read a receipt or a cash operation; tills send leftovers of other tasks with the rest."""
 
 
 def _read_pay_task(pay: Members) -> PayTask:
-    action = pay.integer("oper_action", 1)
+    """``pay`` of the task that it names; without a task of ours all that any of them reads."""
+    task = pay.integer("task") if pay.has("task") else None
+    known = task if task in _PAY_TASKS else -1
+    pay.check((_read_pay_task, known, False))
+    action = pay.integer("oper_action", 1) if known in (-1, 7) else 1
     if action not in (0, 1):
         raise malformed(pay.path("oper_action"), one_of(0, 1))
     return PayTask(
-        task=pay.integer("task") if pay.has("task") else None,
+        task=task,
         sum=pay.amount("sum"),
-        cash=pay.amount("cash"),
-        refundid=pay.text("refundid") or pay.text("rrn"),
-        cancelid=pay.text("cancelid"),
+        cash=pay.amount("cash") if known in (-1, 14) else 0,
+        refundid=pay.text("refundid") or pay.text("rrn") if known in (-1, 2, 3) else "",
+        cancelid=pay.text("cancelid") if known in (-1, 3) else "",
         merchant=pay.text("merch"),
-        agreement=pay.text("agreementNum"),
-        parts=pay.integer("parts"),
-        service=pay.text("srvnum"),
-        param=pay.text("param"),
+        agreement=pay.text("agreementNum") if known in (-1, 16) else "",
+        parts=pay.integer("parts") if known in (-1, 15) else 0,
+        service=pay.text("srvnum") if known in (-1, 5) else "",
+        param=pay.text("param") if known in (-1, 5) else "",
         proceed=action == 1,
     )
+
+
+_CHOOSING: frozenset[Reader] = frozenset({_read_fiscal, _read_pay_task})
+"""Readers that check their object themselves, because the names depend on the task."""
+
+_PAY_TASKS = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 14, 15, 16, 17})
+"""Tasks of terminals (specification 4.4)."""
 
 
 def _read_line(line: Members) -> LineRequest:
@@ -639,20 +775,28 @@ def _read_row(row: Members) -> RowRequest:
         price=row.amount("price"),
         cost=cost if cost else row.amount_or_none("sum"),
         discounts=_read_discounts(row),
-        taxgrp=row.code("taxgrp"),
+        taxgrp=_read_tax_group(row),
         comment=row.text("comment"),
     )
 
 
-_DISCOUNTS = frozenset({"disc", "disc_type", "disc_name", "discounts"})
-"""The members of discounts; most rows have none of them."""
+def _read_tax_group(row: Members) -> str:
+    """``taxgrp``, or the one group of ``taxgrps``, its other spelling."""
+    code = row.code("taxgrp")
+    if "taxgrps" not in row.values:
+        return code
+    groups = {code, *row.codes("taxgrps")}
+    if len(groups - {""}) > 1:
+        raise malformed(row.path("taxgrps"), Text("очікується одна податкова група", "one tax group is expected"))
+    return max(groups)
 
 
 def _read_discounts(members: Members) -> tuple[Discount, ...]:
     """``disc`` with its ``disc_type``, and the named ones of ``discounts``."""
-    if members.has_none_of(_DISCOUNTS):
+    values = members.values
+    if not ("disc" in values or "discounts" in values or "disc_type" in values or "disc_name" in values):
         return ()
-    named = members.read_each("discounts", _read_discount)
+    named = members.read_each("discounts", _read_discount) if "discounts" in values else ()
     single = _read_discount(members)
     return (single, *named) if single.value else named
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -31,6 +31,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Whether other machines are served; if so, the configuration decides which"),
     ] = True
+    warn_unknown: Annotated[
+        Literal["training", "always", "never"],
+        Meta(description="When answers warn of members that the task does not use"),
+    ] = "training"
+    known_members: Annotated[
+        LineText,
+        Meta(description="Members that are never warned of nor counted: names or paths, with blanks between"),
+    ] = ""
     # A change of the print forms goes to every register, whose own settings decide (`web.settings`).
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
     pf_charwidth: Annotated[int, Meta(ge=6, le=48, description="Kept for clients; paper decides here")] = 12
@@ -48,8 +56,10 @@ OTHER_SPELLINGS = {"extaccess": "extAccess"}
 SECRET = "token"
 LONGEST_SECRET = 1000
 
-_KEEPS_WHEN_EMPTY = frozenset({SECRET, "logdays", "packdays", "paydays", "pf_charcount", "pf_charwidth"})
-"""Members that an empty text does not change: numbers, and the secret, which pages do not get."""
+_KEEPS_WHEN_EMPTY = frozenset(
+    {SECRET, "logdays", "packdays", "paydays", "pf_charcount", "pf_charwidth", "warn_unknown"}
+)
+"""Members that an empty text does not change: numbers, a choice, and the secret, which pages do not get."""
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 

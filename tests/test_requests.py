@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from copy import deepcopy
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.requests import (
+    LONGEST_NAME,
     MAX_BODY,
     MAX_DEPTH,
+    MOST_STRAYS,
     Discount,
     Members,
     PayRequest,
@@ -30,6 +33,14 @@ from tests.language_check import english
 from tests.specification import promises
 
 Place = tuple[str | int, ...]
+
+OBJECTS: tuple[Place, ...] = (
+    ("fiscal", "receipt", "rows", 0),
+    ("fiscal", "receipt", "rows", 0, "discounts", 0),
+    ("fiscal", "receipt", "discounts", 0),
+    ("fiscal", "receipt", "pays", 0),
+)
+"""Objects in arrays of a sale."""
 
 ROW: dict[str, Any] = {
     "code": "17",
@@ -115,6 +126,11 @@ def places(value: Any, above: Place = ()) -> Iterator[Place]:
     for name, member in inside:
         yield (*above, name)
         yield from places(member, (*above, name))
+
+
+def with_rows(*rows: dict[str, Any]) -> dict[str, Any]:
+    """A sale of ``rows``."""
+    return {"type": 1, "fiscal": {"task": 1, "receipt": {"rows": list(rows)}}}
 
 
 def with_value(request: dict[str, Any], place: Place, value: Any) -> dict[str, Any]:
@@ -378,6 +394,22 @@ class TolerancesTests(_RequestCase):
             (("fiscal", "receipt", "rows", 0, "taxgrps"), [1]),
         ):
             self.assertEqual(read(with_value(REQUEST, place, value)), read(REQUEST), path_of(place))
+
+    def test_other_spelling_of_the_tax_group(self) -> None:
+        """``taxgrps`` with one group is ``taxgrp``; two different groups are refused."""
+        for spelled in (2, "2", [2], ["2.0"], [2, "2"]):
+            self.assertEqual(self.row(taxgrps=spelled).taxgrp, "2", spelled)
+            self.assertEqual(self.row(taxgrp=2, taxgrps=spelled).taxgrp, "2", spelled)
+        blanks: tuple[Any, ...] = (None, "", [])
+        for nothing in blanks:
+            self.assertEqual(self.row(taxgrp="2", taxgrps=nothing).taxgrp, "2")
+        for wrong, where in (
+            ({"taxgrp": 1, "taxgrps": [2]}, "fiscal.receipt.rows[0].taxgrps"),
+            ({"taxgrps": [1, 2]}, "fiscal.receipt.rows[0].taxgrps"),
+            ({"taxgrps": [{"taxgrp": 1}]}, "fiscal.receipt.rows[0].taxgrps[0]"),
+            ({"taxgrps": {}}, "fiscal.receipt.rows[0].taxgrps"),
+        ):
+            self.assertEqual(self.place_of_complaint(with_rows(wrong)), where)
 
     def test_leftovers_of_other_tasks(self) -> None:
         """Empty members of other tasks change nothing: ``n_from`` 0, ``n_to`` 0, an empty ``fisid``."""
@@ -753,6 +785,103 @@ class MisfitsTests(_RequestCase):
             self.place_of_complaint({"type": 1, "tag": {}, "fiscal": {"task": [], "receipt": {"sum": {}}}}),
             ("tag", "fiscal.task", "fiscal.receipt.sum"),
         )
+
+
+class StrayTests(SynchronousTestCase):
+    """Members that the task does not use."""
+
+    def strays(self, request: Any, batch: bool = False) -> dict[str, str]:
+        """The strays of ``request`` by their paths without indexes, with the path of the first."""
+        root = read_json(json.dumps(request).encode())
+        with contextlib.suppress(Refused):
+            read_task(root, batch)
+        return {where: stray.path for where, stray in root.strays.items()}
+
+    def test_none(self) -> None:
+        """A request with every member that its task has contains none."""
+        pay = {"task": 2, "sum": 1, "refundid": "1", "merch": "2"}
+        for request, batch in (
+            (REQUEST, False),
+            (CASH, False),
+            ({**REQUEST, "pay": pay, "skipprint": True}, True),
+            (
+                {**REQUEST, "pay": pay, "need_pf_txt": 2, "need_pf_img": 1, "need_pf_pdf": 1, "need_pf_doccmd": 1},
+                False,
+            ),
+            ({"type": 3, "pay": pay, "transaction_id": "x", "transaction_search": 1, "tag": "t"}, False),
+            ({"type": 3, "pay": {"task": 7, "oper_action": 1, "sum": 2}}, False),
+            ({"type": 2, "doc": {"lines": [{"zzz": 1}]}}, False),
+            ({"type": 0, "tag": "t", "device": "d", "source": "s"}, False),
+            ({"type": 1, "fiscal": {"task": 12, "n_from": 1, "n_to": 2, "is_short": True}}, False),
+            ({"type": 1, "fiscal": {"task": 5, "lines": [{"t": "x", "qr_type": 0}]}}, False),
+            ({"type": 1, "fiscal": {"task": 18, "get_receipts": 1, "dev_id": "x", "dt_from": "2026"}}, False),
+        ):
+            self.assertEqual(self.strays(request, batch), {}, request)
+
+    def test_everywhere(self) -> None:
+        """A name with a typing mistake is found in every object, by its path."""
+        for place in ((), ("fiscal",), ("fiscal", "receipt"), *OBJECTS):
+            where = path_of((*place, "prise"))
+            found = self.strays(with_value(REQUEST, (*place, "prise"), 5))
+            self.assertEqual(found, {where.replace("[0]", "[]"): where})
+        found = self.strays({"type": 3, "pay": {"task": 1, "sum": 1, "som": 2}})
+        self.assertEqual(found, {"pay.som": "pay.som"})
+
+    def test_of_other_tasks(self) -> None:
+        """A member that only other tasks use is one too, and its content is not examined."""
+        for request, found in (
+            ({"type": 1, "fiscal": {"task": 10, "receipt": {"pays": [{"type": 0}]}}}, "fiscal.receipt"),
+            ({"type": 1, "fiscal": {"task": 11, "cash": 5}}, "fiscal.cash"),
+            ({"type": 1, "fiscal": {"task": 1, "n_from": 3}}, "fiscal.n_from"),
+            ({"type": 1, "fiscal": {"task": 12, "dt_from": "2026"}}, "fiscal.dt_from"),
+            ({"type": 1, "fiscal": {"task": 18, "dev_id": "x"}}, "fiscal.dev_id"),
+            ({"type": 1, "fiscal": {"task": 1}, "transaction_id": "x"}, "transaction_id"),
+            ({"type": 1, "fiscal": {"task": 1}, "skipprint": True}, "skipprint"),
+            ({"type": 0, "tag": "t", "fiscal": {"task": 1}}, "fiscal"),
+            ({"type": 3, "pay": {"task": 1, "sum": 1, "refundid": "7"}}, "pay.refundid"),
+            ({"type": 3, "pay": {"task": 2, "sum": 1, "rrn": "7", "parts": -1}}, "pay.parts"),
+        ):
+            self.assertEqual(list(self.strays(request)), [found], request)
+
+    def test_of_no_task(self) -> None:
+        """A task that does not exist reads what any task reads, so that only unknown names are left."""
+        fiscal = {"task": 99, "n_from": 1, "receipt": RECEIPT, "cash": {"sum": 1}, "lines": [{"t": "x"}], "zzz": 1}
+        self.assertEqual(list(self.strays({"type": 1, "fiscal": fiscal})), ["fiscal.zzz"])
+        self.assertEqual(list(self.strays({"type": 3, "pay": {"task": 99, "parts": 1, "zzz": 1}})), ["pay.zzz"])
+
+    def test_says_nothing(self) -> None:
+        """A member that means the same as no member is none."""
+        blanks: tuple[Any, ...] = (None, "", 0, 0.0, False, [], {}, {"email": "", "phone": None})
+        for nothing in blanks:
+            self.assertEqual(self.strays({**REQUEST, "userinfo": nothing}), {}, nothing)
+            request = with_value(REQUEST, ("fiscal", "receipt", "rows", 0, "zzz"), nothing)
+            self.assertEqual(self.strays(request), {}, nothing)
+        for something in (1, "x", [0], True, {"email": "a@b"}):
+            self.assertEqual(list(self.strays({**REQUEST, "userinfo": something})), ["userinfo"], something)
+
+    def test_on_purpose(self) -> None:
+        """What existing clients send on purpose is none."""
+        request = {**REQUEST, "ver": 6, "token": "t", "dt": "20260921090000000"}
+        request = with_value(request, ("fiscal", "fisid"), "4000000001")
+        request = with_value(request, ("fiscal", "receipt", "pays", 0, "currency"), "ГРН")
+        request = with_value(request, ("fiscal", "receipt", "pays", 0, "show_additional_info"), True)
+        self.assertEqual(self.strays(request), {})
+
+    def test_once_for_all_rows(self) -> None:
+        """The same name in many rows is one, with the path of the first."""
+        found = self.strays(with_rows(*({"name": "x", "prise": 5} for _ in range(50))))
+        self.assertEqual(found, {"fiscal.receipt.rows[].prise": "fiscal.receipt.rows[0].prise"})
+
+    def test_before_a_refusal(self) -> None:
+        """A request that is refused keeps what was found before: the reason may be there."""
+        self.assertEqual(list(self.strays(with_rows({"prise": 5, "price": "dear"}))), ["fiscal.receipt.rows[].prise"])
+
+    def test_hostile(self) -> None:
+        """Many, long and unprintable names, and card numbers in them, are kept in bounds."""
+        self.assertEqual(len(self.strays({f"name{n}": 1 for n in range(1000)})), MOST_STRAYS)
+        self.assertEqual(list(self.strays({"x" * 10_000: 1})), ["x" * LONGEST_NAME])
+        self.assertEqual(list(self.strays({"a\u001b[31m\n": 1})), ["a?[31m?"])
+        self.assertEqual(list(self.strays({"4149439012341234": 1, "4111111111111111": 1}))[1], "411111******1111")
 
 
 class EchoTests(SynchronousTestCase):

@@ -88,6 +88,9 @@ class ServiceSettingsTests(AtOnce):
     def test_refused(self) -> None:
         """What does not fit is refused by its name, and nothing of the change is done."""
         for name, value in (
+            ("warn_unknown", "sometimes"),
+            ("warn_unknown", True),
+            ("known_members", []),
             ("logdays", 0),
             ("packdays", -1),
             ("paydays", 3651),

@@ -51,6 +51,7 @@ ROOMS = (
     "dmtwisted.devices",
     "dmtwisted.service_settings",
     "dmtwisted.access",
+    "dmtwisted.programs",
     "dmtwisted.receipts",
     "dmtwisted.homecoming",
     "dmtwisted.watching",

@@ -43,7 +43,15 @@ from dmtwisted.documents.model import (
     Symbology,
 )
 from dmtwisted.documents.pictures import as_png, size_of
-from dmtwisted.requests import ARRAY_EXPECTED, BASE64_EXPECTED, OBJECT_EXPECTED, TEXT_EXPECTED, Members, malformed
+from dmtwisted.requests import (
+    ARRAY_EXPECTED,
+    BASE64_EXPECTED,
+    OBJECT_EXPECTED,
+    TEXT_EXPECTED,
+    Members,
+    Stray,
+    malformed,
+)
 from dmtwisted.results import Text, at_most, from_to, joined, one_of
 from dmtwisted.wording import wording
 from protocols.printers import raster
@@ -83,14 +91,18 @@ def read_doccmd(value: object, path: str = "doc.doccmd", dots: int = WIDEST) -> 
     return _read_each(value, path, lambda members: _command(members, dots))
 
 
-def read_lines(value: object, path: str = "doc.lines") -> list[Element]:
+def read_lines(value: object, path: str = "doc.lines", strays: dict[str, Stray] | None = None) -> list[Element]:
     """The form of ``doc.lines``: the lines of a service report with styles, ``{t, qr_type, bold, align, size}``.
 
-    Unknown members are ignored, as in all other requests (docs/reference/http-interface.md#printers).
-
+    :param strays: where members are kept that no line uses.
     :raises Refused: 2000 with the path of the first error: ``doc.lines[2].t``.
     """
-    return _read_each(value, path, _styled_line)
+
+    def read(members: _Strict) -> Element:
+        members.check(_styled_line)
+        return _styled_line(members)
+
+    return _read_each(value, path, read, strays)
 
 
 def write_doccmd(form: Sequence[Element]) -> list[dict[str, Any]]:
@@ -124,7 +136,9 @@ _MEMBERS = {name: tuple(usual) for name, usual in _USUAL.values()}
 # Reading
 
 
-def _read_each(value: object, path: str, read: Callable[[_Strict], Element]) -> list[Element]:
+def _read_each(
+    value: object, path: str, read: Callable[[_Strict], Element], strays: dict[str, Stray] | None = None
+) -> list[Element]:
     if not isinstance(value, list):
         raise malformed(path, ARRAY_EXPECTED)
     if len(value) > MOST_ELEMENTS:
@@ -135,7 +149,7 @@ def _read_each(value: object, path: str, read: Callable[[_Strict], Element]) -> 
         where = f"{path}[{index}]"
         if not isinstance(entry, dict):
             raise malformed(where, OBJECT_EXPECTED)
-        members = _Strict(entry, where)
+        members = _Strict(entry, where, strays)
         element = read(members)
         rows += _rows(element)
         if rows > MOST_ROWS:
@@ -190,14 +204,14 @@ class _Strict(Members):
 
     __slots__ = ("dots",)
 
-    def __init__(self, values: dict[str, Any], path: str) -> None:
-        super().__init__(values, path)
+    def __init__(self, values: dict[str, Any], path: str, strays: dict[str, Stray] | None = None) -> None:
+        super().__init__(values, path, strays)
         self.dots = 0
         """Dots of the picture of this command, in its file."""
 
     def only(self, *names: str) -> None:
         """Check that no other members are given."""
-        for name in self._values:
+        for name in self.values:
             if name != "cmd" and name not in names:
                 raise malformed(self.path(name), joined(_UNKNOWN_MEMBER, _can_be(names), separator="; "))
 

@@ -16,6 +16,7 @@ the paper asks for a reprint, which names the job that it replaces.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -84,18 +85,20 @@ class PrinterService:
 
     async def _print_doc(self, doc: Members) -> PrintResult:
         """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd``."""
-        test, drawer = doc.integer("test"), doc.flag("opendrawer")
-        wishes = {"opendrawer": drawer, "test": test, "lines": doc.value("lines"), "doccmd": doc.value("doccmd")}
+        doc.check(_wishes)
+        wishes = _wishes(doc)
         asked = [name for name, given in wishes.items() if given]
         if len(asked) != 1:
             raise malformed("doc", joined(one_of(*wishes), _given(asked), separator=""))
-        if drawer:
+        [name] = asked
+        path = doc.path(name)
+        if name == "opendrawer":
             return await self.print([Drawer()])
-        if test:
-            return await self._test(test, doc.path("test"))
-        if asked == ["lines"]:
-            return await self.print([*read_lines(doc.value("lines"), doc.path("lines")), Cut()])
-        return await self.print(read_doccmd(doc.value("doccmd"), doc.path("doccmd"), self._way.dots))
+        if name == "test":
+            return await self._test(wishes[name], path)
+        if name == "lines":
+            return await self.print([*read_lines(wishes[name], path, doc.strays), Cut()])
+        return await self.print(read_doccmd(wishes[name], path, self._way.dots))
 
     async def _test(self, test: int, path: str) -> PrintResult:
         if test == TEST_PAGE:
@@ -277,6 +280,15 @@ def _by_now(result: PrintResult, under_way: UnderWay) -> PrintResult:
     if under_way.taken:
         return msgspec.structs.replace(result, fate="accepted", reason="")
     return result
+
+
+def _wishes(doc: Members) -> dict[str, Any]:
+    return {
+        "opendrawer": doc.flag("opendrawer"),
+        "test": doc.integer("test"),
+        "lines": doc.value("lines"),
+        "doccmd": doc.value("doccmd"),
+    }
 
 
 def _given(asked: Sequence[str]) -> Words:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dmtwisted.requests import Members
+from dmtwisted.requests import Members, Outline
 
 T = TypeVar("T")
 Schema = dict[str, Any]
@@ -30,6 +30,11 @@ KINDS: dict[str, Schema] = {
     "Code": {
         "type": ["integer", "string", "null"],
         "description": 'A code of a catalogue of the register, such as a payment type: 2 or "2".',
+    },
+    "OneCode": {
+        "type": ["integer", "string", "array", "null"],
+        "items": {"type": ["integer", "string", "null"]},
+        "description": "A code, or an array with one.",
     },
     "Texts": {"type": ["array", "null"], "items": {"type": ["string", "number", "null"]}, "description": "Texts."},
     "Whole": {
@@ -75,16 +80,12 @@ class Recorder(Members):
     def __init__(
         self, found: dict[str, Schema], numbers: Mapping[str, int] | None = None, absent: frozenset[str] = frozenset()
     ) -> None:
-        super().__init__({}, "")
+        super().__init__(Outline({}), "")
         self._found, self._numbers, self._absent = found, dict(numbers or {}), absent
         self.asked: dict[str, Schema] = {}
 
     def _ask(self, name: str, kind: str) -> None:
         self.asked.setdefault(name, ref(kind))
-
-    def has_none_of(self, names: frozenset[str]) -> bool:
-        """Never, so that the reader goes on and asks for each."""
-        return False
 
     def has(self, name: str) -> bool:
         """Every member is there, so that readers ask for everything."""
@@ -92,6 +93,7 @@ class Recorder(Members):
 
     text = _asks("Text", "")
     code = _asks("Code", "")
+    codes = _asks("OneCode", ())
     texts = _asks("Texts", ())
     amount = _asks("Amount", 0)
     amount_or_none = _asks("Amount", None)

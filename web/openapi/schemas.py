@@ -191,7 +191,7 @@ def _requests() -> dict[str, Schema]:
             member: _described(kind, MEMBERS[name][member]) for member, kind in schema["properties"].items()
         }
     found["TaskRequest"]["properties"]["tag"] |= {"maxLength": 200}
-    found["TaskRequest"]["description"] = "Any task. Unknown members are ignored."
+    found["TaskRequest"]["description"] = "Any task. Members that it does not use are ignored (warn_unknown)."
     for name, text in _OF_OBJECTS.items():
         found[name]["description"] = text
     found["Doc"] = _DOC
@@ -297,15 +297,19 @@ def _settings_change(settings: Schema) -> Schema:
     schema = {
         "type": "object",
         "description": "The settings to change; the others stay. Numbers and booleans may be texts.",
-        "properties": {
-            name: {**member, "type": _lenient(member["type"])} for name, member in settings["properties"].items()
-        },
+        "properties": {name: {**member, **_leniently(member)} for name, member in settings["properties"].items()},
     }
     for member in schema["properties"].values():  # type: ignore[attr-defined]
         for bound in ("minimum", "maximum"):
             # A bound does not apply to a number as a text; the service says which bound was broken.
             member.pop(bound, None)
     return schema
+
+
+def _leniently(member: Schema) -> Schema:
+    if "enum" in member:
+        return {"enum": [*member["enum"], "", None]}
+    return {"type": _lenient(member["type"])}
 
 
 def _lenient(kind: str) -> list[str]:

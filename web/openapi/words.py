@@ -74,6 +74,7 @@ MEMBERS: dict[str, dict[str, str]] = {
         "disc_type": "0 hryvnias, 1 percent.",
         "disc_name": "Name of the discount.",
         "taxgrp": "Tax group of the register (1087, 1110).",
+        "taxgrps": "Another spelling of taxgrp.",
         "comment": "Text under the row.",
     },
     "Discount": {

@@ -461,6 +461,19 @@ _W: dict[str, tuple[str, str]] = {
     "paydays": ("Операції терміналів, днів", "Terminal operations, days"),
     "logdays": ("Журнал роботи, днів", "Logs, days"),
     "supmail": ("Ел. пошта підтримки", "Support email"),
+    "programs": ("Облікові програми", "Programs"),
+    "warn_unknown": (
+        "Попереджати у відповіді про поля, яких завдання не вживає",
+        "Warn in answers of members that a task does not use",
+    ),
+    "warn_training": ("у навчальному режимі", "in training mode"),
+    "warn_always": ("завжди", "always"),
+    "warn_never": ("ніколи", "never"),
+    "known_members": ("Про ці поля мовчати", "Members never warned of"),
+    "known_members_help": (
+        "Назви або шляхи через пробіл: color fiscal.receipt.rows[].weight",
+        "Names or paths, with blanks between: color fiscal.receipt.rows[].weight",
+    ),
     "login_title": ("Вхід за паролем", "Login"),
     "login_text": (
         "Пароль захищає ці сторінки й налаштування. Каси пробивають чеки й без нього.",
