@@ -206,7 +206,7 @@ class CountTests(ProgramCase):
         for n in range(MOST_PROGRAMS + 5):
             self.send(f"till {n}")
         for n in range(MOST_NAMES + 5):
-            self.send("till 1", **{f"strange{n}": 1})
+            self.send("till 1", "en", **{f"strange{n}": 1})
         self.send("x" * 1000)
         kept = self.kept()
         self.assertEqual(len(kept), MOST_PROGRAMS + 1)

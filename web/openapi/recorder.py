@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dmtwisted.requests import Members, Outline
+from dmtwisted.requests import Members, Outline, Reader
 
 T = TypeVar("T")
 Schema = dict[str, Any]
@@ -86,6 +86,9 @@ class Recorder(Members):
 
     def _ask(self, name: str, kind: str) -> None:
         self.asked.setdefault(name, ref(kind))
+
+    def check(self, reader: Reader) -> None:
+        """Nothing to do: there are no members."""
 
     def has(self, name: str) -> bool:
         """Every member is there, so that readers ask for everything."""
