@@ -12,7 +12,7 @@ from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.requests import PayTask
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, in_language
 from dmtwisted.store.values import OperationQuery, OperationRow, State
 from dmtwisted.terminals.answers import broken_off, info_of, masked, nothing_sent
 from dmtwisted.terminals.interface import NAMES, Approved, Declined, Order, Verdict
@@ -493,14 +493,14 @@ class WordTests(SynchronousTestCase):
         later = broken_off(Silent(300), Action.COLLISION, taken=True)
         self.assertEqual((later.res, later.details), (Res.TERMINAL_SILENT, (300_000,)))
         lost = broken_off(LineLost("cut"), Action.COLLISION, "no receipt")
-        self.assertEqual((lost.res, lost.details, lost.aq_errortxt), (Res.INTERNAL, ("cut",), "no receipt"))
+        self.assertEqual((lost.res, lost.words().en), (Res.INTERNAL, "Internal error: cut: no receipt"))
 
     @promises("7.codes.1")
     def test_broken_off_without_acknowledgement(self) -> None:
         """411 says that the request was received: a silence that shows nothing is 5012, and the end stays unknown."""
         silent = broken_off(Silent(300), Action.COLLISION, "look")
         self.assertEqual((silent.res, silent.action), (Res.TERMINAL_CONNECT, Action.COLLISION))
-        self.assertEqual(silent.aq_errortxt, "no answer in 300 s: look")
+        self.assertEqual(in_language(silent.aq_errortxt, "en"), "no answer in 300 s: look")
         self.assertIn("it is unknown whether the operation was done", silent.errortxt("en"))
         self.assertIn("невідомо", silent.errortxt("uk"))
         restarted = broken_off(None, Action.COLLISION)
