@@ -457,7 +457,7 @@ class OrderTests(BatchCase):
         """A terminal that was deleted or cannot be used: 1091 or 430, for a payment and for a refund."""
         devices, refund = self.shop.core.devices, {"task": 2, "refundid": "632512000001"}
         self.shop.make_unusable("pos", "no such port")
-        for res, words in ((430, "no such port"), (1091, "batch.terminal pos")):
+        for res, words in ((430, "no such port"), (1091, "batch.terminal")):
             for body in (sale(f"a {res}", pay={"task": 1}), sale(f"b {res}", task=2, pay=refund)):
                 answer = self.ask(body)
                 self.assertAnswer(answer, res, 3)
