@@ -179,18 +179,21 @@ class Dispatcher:
 
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns
+        until = turns.deadline()
         if turns.busy:
             asked = self._clock.steady()
-            await turns.take()
+            await turns.take(until)
             self.tally.turn(device.kind, self._clock.steady() - asked)
         else:
-            await turns.take()
+            await turns.take(until)
             self.tally.turn(device.kind, 0.0)
         try:
             # The device may have been changed during the wait; what was built before is closed then.
             device = self._devices.by_id(device.row.dev_id)
             if _lists(request):
                 return Done(await list_receipts(request, self._devices, self._store, self._clock.now()))
+            if device.kind == PRINTER:
+                return Done(await device.built.perform(request, language, until))
             if device.kind != REGISTER:
                 return Done(await device.built.perform(request, language))
             if self.batch.concerns(device.row.n, request.tag):

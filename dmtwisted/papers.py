@@ -22,6 +22,7 @@ from dmtwisted.printing.settings import HasSpare
 from dmtwisted.registers.interface import Done
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.turns import acquire
 from dmtwisted.wording import wording
 
 DEFAULT_PRINTER = "prn"
@@ -65,13 +66,15 @@ class Papers:
                 return done.answer
             raise
         form = [*([Drawer()] if done.cash else []), *done.form(), Cut()]
+        until = device.turns.deadline()
         lock = self._under_way.setdefault(done.paper, DeferredLock()) if done.paper else DeferredLock()
-        async with lock:
-            try:
-                result, troubles = await self._with_spare(device, form, done.paper)
-            finally:
-                if not lock.waiting:
-                    self._under_way.pop(done.paper, None)
+        await acquire(lock, until, self._devices.clock.reactor)
+        try:
+            result, troubles = await self._with_spare(device, form, done.paper, until)
+        finally:
+            lock.release()
+            if not lock.locked:
+                self._under_way.pop(done.paper, None)
         warnings = [Warning.by(trouble, language) for trouble in troubles]
         if result is None or not result.on_paper:
             return warned(done.answer, warnings)
@@ -81,7 +84,7 @@ class Papers:
         return printed(done.answer, [*warnings, *result.warnings(language)])
 
     async def _with_spare(
-        self, device: Device, form: Sequence[Element], paper: str
+        self, device: Device, form: Sequence[Element], paper: str, until: float
     ) -> tuple[PrintResult | None, list[Refused]]:
         """Print ``paper`` on ``device``, or on its spare printer when ``device`` certainly printed nothing.
 
@@ -93,7 +96,7 @@ class Papers:
             if place is None:
                 break
             try:
-                result = await self._on(place, form, paper)
+                result = await self._on(place, form, paper, until)
             except Refused as refused:
                 # Nothing was sent before any of these.
                 troubles.append(refused)
@@ -112,7 +115,8 @@ class Papers:
         form: list[Element] = []
         for part in text.rstrip().split("\f"):
             form += [*(Line(line.rstrip("\r")) for line in part.strip("\n").split("\n")), Cut()]
-        return await self._on(self._printer(printer), form, "")
+        device = self._printer(printer)
+        return await self._on(device, form, "", device.turns.deadline())
 
     def _printer(self, name: str) -> Device:
         """The printer of this name or id.
@@ -139,13 +143,13 @@ class Papers:
             return None
         return None if spare is device else spare
 
-    async def _on(self, device: Device, form: Sequence[Element], paper: str) -> PrintResult:
+    async def _on(self, device: Device, form: Sequence[Element], paper: str, until: float) -> PrintResult:
         turns = device.turns
-        await turns.take()
+        await turns.take(until)
         try:
             # The device may have been changed during the wait; what was built before is closed then.
             service = usable(self._devices.by_id(device.row.dev_id), PrinterDevice).built
             everywhere = [printer.row.n for printer in self._devices if printer.kind == PRINTER]
-            return await service.print(form, paper, everywhere)
+            return await service.print(form, paper, everywhere, until)
         finally:
             turns.give_back()

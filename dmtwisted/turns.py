@@ -16,9 +16,27 @@ MINI_QUEUE = 15.0
 """Seconds that a task waits for a busy printer or terminal (specification 1.9, 8)."""
 
 
+async def acquire(lock: DeferredLock, until: float, clock: IReactorTime) -> None:
+    """Take ``lock`` by ``until``, a moment of ``clock``.
+
+    :raises Refused: 1105 when it is still taken then.
+    """
+    if not lock.locked:
+        lock.acquire()
+        return
+    left = until - clock.seconds()
+    if left <= 0:
+        raise Refused(Res.DEVICE_BUSY)
+    try:
+        await lock.acquire().addTimeout(left, clock)
+    except TimeoutError:
+        raise Refused(Res.DEVICE_BUSY) from None
+
+
 class Turns:
     """The turns of tasks at one device.
 
+    :param clock: a steady one.
     :param patience: seconds that a task may wait for its turn; 0 refuses at once.
     :param own: takes the device over where several services share it; refuses when another service owns it.
     """
@@ -50,21 +68,21 @@ class Turns:
         """
         return self._lock if self._own is None else _Owned(self._lock, self._own)
 
-    async def take(self) -> None:
+    def deadline(self) -> float:
+        """When a task gives up that begins to wait now; one for all the queues that it waits in."""
+        return self._clock.seconds() + self._patience
+
+    async def take(self, until: float | None = None) -> None:
         """Begin the turn of a task; the caller gives it back.
 
+        :param until: the deadline of a task that waits in other queues too.
         :raises Refused: 1105 when the device stays busy for the whole patience, or another service owns it.
         """
         if not self._lock.locked:
-            # Without waiting for a Deferred: every sale comes here.
+            # Without one more coroutine: every sale comes here.
             self._lock.acquire()
-        elif not self._patience:
-            raise Refused(Res.DEVICE_BUSY)
         else:
-            try:
-                await self._lock.acquire().addTimeout(self._patience, self._clock)
-            except TimeoutError:
-                raise Refused(Res.DEVICE_BUSY) from None
+            await acquire(self._lock, self.deadline() if until is None else until, self._clock)
         if self._own is not None:
             try:
                 await self._own()

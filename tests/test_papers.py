@@ -13,7 +13,7 @@ from dmtwisted.turns import MINI_QUEUE
 from protocols.printers.profiles import PROFILES
 from protocols.simulators.in_process import InProcessEndpoint
 from tests.shop import sale
-from tests.test_printing_service import ENGLISH, PRINTING, READY, Deaf, FarEnd, Played, PrintCase, lines
+from tests.test_printing_service import ENGLISH, PRINTING, READY, Deaf, FarEnd, Played, PrintCase, document, lines
 from tests.web_case import DEVICES, EXECUTE, Connection, Headers, fiscal
 
 CARD: dict[str, Any] = {"pays": [{"type": 2, "sum": 100}]}
@@ -189,6 +189,20 @@ class FailedTests(PaperCase):
         self.assertEqual(self.receipts(), 1)
         self.assertEqual(self.task(18)["res"], 0)
         self.assertPrinted(self.answer(asked, MINI_QUEUE + 0.1), 0, 1105)
+
+    def test_one_deadline(self) -> None:
+        """A paper waits for another's task, for a stuck job and for its spare printer for fifteen seconds in all."""
+        self.device("spare")
+        self.change(spare="spare")
+        self.shop.core.devices.by_name("spare").turns.turn().acquire()
+        self.printer.load_paper(roll_dots=600)
+        self.print(lines(500))
+        second = self.ask(document(lines(1)))
+        self.run_for(0.3)
+        asked = self.selling()
+        self.run_for(MINI_QUEUE - 0.1)
+        self.assertEqual((len(second.answers()), asked.answers()), (1, []))
+        self.assertPrinted(self.answer(asked, 0.3), 0, 1105, 1105)
 
     def test_removed_meanwhile(self) -> None:
         """A printer that is removed while a document waits for it: warning 1091."""

@@ -1096,6 +1096,19 @@ class QueueingTests(PrintCase):
         self.run_for(5)
         self.assertEqual(self.paper(), "")
 
+    @promises("1.9d.4.4", "8.mini-queue.1")
+    def test_one_deadline(self) -> None:
+        """A caller that waits for another's task and then for a stuck job waits for fifteen seconds in all."""
+        self.printer.load_paper(roll_dots=600)
+        self.assertRefused(self.print(lines(500)), Res.DEVICE_ERROR, 2)
+        second = self.ask(document(lines(1)))
+        self.run_for(0.3)
+        third = self.ask(document(lines(1)))
+        self.run_for(MINI_QUEUE - 0.1)
+        self.assertEqual((len(second.answers()), third.answers()), (1, []))
+        self.assertRefused(self.answer(third, 0.2), Res.DEVICE_BUSY, 1)
+        self.assertEqual(len(self.jobs()), 1)
+
     def test_check_takes_its_turn(self) -> None:
         """A check opens no second connection beside a job that waits for its proof."""
         self.printer.load_paper(roll_dots=600)

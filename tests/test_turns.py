@@ -224,6 +224,22 @@ class MiniQueueTests(_TurnsCase):
         second.end()
         self.assertIdle()
 
+    def test_deadline(self) -> None:
+        """A task that waited elsewhere waits until its deadline only; past it a free device serves it, a busy not."""
+        until = self.turns.deadline()
+        self.assertEqual(until, self.clock.seconds() + MINI_QUEUE)
+        first = self.task("first")
+        self.clock.advance(10)
+        waiting = Deferred.fromCoroutine(self.turns.take(until))
+        self.clock.advance(4.75)
+        self.assertNoResult(waiting)
+        self.clock.advance(0.25)
+        self.assertBusy(waiting)
+        self.assertBusy(Deferred.fromCoroutine(self.turns.take(until)))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        first.end()
+        self.successResultOf(Deferred.fromCoroutine(self.turns.take(until)))
+
     def test_latecomer_does_not_overtake(self) -> None:
         """A task that arrives while a turn is passed on waits behind the one that already waited."""
         first, second = self.task("first"), self.task("second")

@@ -145,7 +145,7 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/devices/<dev_id>/check", methods=["POST"])
     async def check(self, request: IRequest, dev_id: str) -> bytes:
-        """Check the device without effect; HTTP 200 also when it does not work: see `res`."""
+        """Check the device without effect; HTTP 200 also when it does not work: see `res`; 409 in use elsewhere."""
         language = language_of(request, self.default_language)
         try:
             async with self._devices.by_id(dev_id).turns.owned():

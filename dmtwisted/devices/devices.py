@@ -405,7 +405,7 @@ class Devices:
         if row.n not in self._turns:
             patience = 0.0 if row.kind == REGISTER else self._turn_wait_s
             own = partial(self.sharing.own, row.n, row.dev_id) if self.sharing.shared else None
-            self._turns[row.n] = Turns(self._around.clock, patience, own)
+            self._turns[row.n] = Turns(self._around.clock.reactor, patience, own)
         return self._turns[row.n]
 
     def _leave_out(self, device: Device) -> None:

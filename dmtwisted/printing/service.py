@@ -20,7 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from twisted.internet.defer import CancelledError, Deferred, DeferredLock, TimeoutError
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface.verify import verifyObject
@@ -41,7 +41,7 @@ from dmtwisted.requests import Members, TaskRequest, malformed
 from dmtwisted.results import Refused, Res, Text, Words, joined, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import State
-from dmtwisted.turns import MINI_QUEUE
+from dmtwisted.turns import MINI_QUEUE, acquire
 from protocols.errors import WireError
 from protocols.printers.compose import Job as ComposedJob
 from protocols.printers.queues import UnknownQueue
@@ -70,20 +70,21 @@ class PrinterService:
 
     # Tasks
 
-    async def perform(self, request: TaskRequest, language: str) -> bytes:
+    async def perform(self, request: TaskRequest, language: str, until: float | None = None) -> bytes:
         """Do a task of ``type`` 2 (docs/reference/http-interface.md#printers).
 
+        :param until: as for `print`.
         :raises Refused: when it was not printed, or the outcome is unknown.
         """
         if request.doc is None:
             raise Refused(Res.MISSING_OBJECT, "doc")
-        result = await self._print_doc(request.doc)
+        result = await self._print_doc(request.doc, until)
         if not result.on_paper:
             raise result.refused()
         info = PrinterInfo(1, result.fate, result.n)
         return success(request, self._clock.now(), info, result.warnings(language))
 
-    async def _print_doc(self, doc: Members) -> PrintResult:
+    async def _print_doc(self, doc: Members, until: float | None) -> PrintResult:
         """Print what ``doc`` asks for: one of ``opendrawer``, ``test``, ``lines``, ``doccmd``."""
         doc.check(_wishes)
         wishes = _wishes(doc)
@@ -93,44 +94,54 @@ class PrinterService:
         [name] = asked
         path = doc.path(name)
         if name == "opendrawer":
-            return await self.print([Drawer()])
+            return await self.print([Drawer()], until=until)
         if name == "test":
-            return await self._test(wishes[name], path)
+            return await self._test(wishes[name], path, until)
         if name == "lines":
-            return await self.print([*read_lines(wishes[name], path, doc.strays), Cut()])
-        return await self.print(read_doccmd(wishes[name], path, self._way.dots))
+            return await self.print([*read_lines(wishes[name], path, doc.strays), Cut()], until=until)
+        return await self.print(read_doccmd(wishes[name], path, self._way.dots), until=until)
 
-    async def _test(self, test: int, path: str) -> PrintResult:
+    async def _test(self, test: int, path: str, until: float | None) -> PrintResult:
         if test == TEST_PAGE:
-            return await self.print(test_page(self._name, self._way.columns, self._clock.now()))
+            return await self.print(test_page(self._name, self._way.columns, self._clock.now()), until=until)
         if test == FINDER:
-            await self._take_line()
+            await self._take_line(until)
             return await self._deliver(PRINT, str(uuid4()), job_of([]), (self._way.finder(), 0))
         raise malformed(path, _TESTS)
 
-    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
+    async def print(
+        self,
+        elements: Sequence[Element],
+        paper: str = "",
+        elsewhere: Sequence[int] = (),
+        until: float | None = None,
+    ) -> PrintResult:
         """Print ``elements``; the paper of a document is printed once.
 
         :param paper: the name of the paper; empty for a paper without one.
         :param elsewhere: the other printers on which it may have been printed.
+        :param until: the deadline of the caller (`Turns.deadline`), who may have waited for the printer's turn.
         :raises Refused: 1105 when an earlier job keeps the printer busy for the whole mini-queue.
         :raises StoreFailed: when the job could not be stored, so it was not sent.
         """
         if paper:
             known = await self._jobs.known(paper, elsewhere)
             if known is not None and not known.on_paper and known.n == self._on_line:
-                known = await self._after_delivery(paper, elsewhere, known)
+                known = await self._after_delivery(paper, elsewhere, known, until)
             if known is not None:
                 return known
         composed = self._composed(elements)
-        await self._take_line()
+        await self._take_line(until)
         return await self._deliver(PRINT, paper or str(uuid4()), job_of(elements, paper), composed)
 
-    async def _after_delivery(self, paper: str, elsewhere: Sequence[int], known: PrintResult) -> PrintResult | None:
+    async def _after_delivery(
+        self, paper: str, elsewhere: Sequence[int], known: PrintResult, until: float | None
+    ) -> PrintResult | None:
         """The result of ``paper``, which is being delivered, after its verdict; ``known`` if that takes long."""
+        soon = self._clock.steady() + DELIVERY
         try:
-            await self._line.acquire().addTimeout(DELIVERY, self._clock)
-        except TimeoutError:
+            await self._take_line(soon if until is None else min(soon, until))
+        except Refused:
             return known
         self._line.release()
         return await self._jobs.known(paper, elsewhere)
@@ -167,15 +178,13 @@ class PrinterService:
 
     # The line
 
-    async def _take_line(self) -> None:
+    async def _take_line(self, until: float | None = None) -> None:
         """Wait until the job before has its verdict; the caller gives the line back.
 
-        :raises Refused: 1105 after `MINI_QUEUE` seconds (specification 1.9).
+        :raises Refused: 1105 at ``until``, or after `MINI_QUEUE` seconds (specification 1.9).
         """
-        try:
-            await self._line.acquire().addTimeout(MINI_QUEUE, self._clock)
-        except TimeoutError:
-            raise Refused(Res.DEVICE_BUSY) from None
+        until = self._clock.steady() + MINI_QUEUE if until is None else until
+        await acquire(self._line, until, self._clock.reactor)
 
     async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> PrintResult:
         """Store and deliver a job on the line, which is given back when the verdict is stored."""
@@ -243,8 +252,8 @@ class PrinterService:
         :raises Refused: when it would not print, or stays busy.
         """
         try:
-            await self._line.acquire().addTimeout(DELIVERY, self._clock)
-        except TimeoutError:
+            await self._take_line(self._clock.steady() + DELIVERY)
+        except Refused:
             raise PrintResult(0, "not_printed", BUSY).refused() from None
         try:
             status = await self._way.status()

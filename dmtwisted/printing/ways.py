@@ -25,7 +25,7 @@ from protocols.printers.queues import Condition, IPrintQueue, QueueState, Unknow
 from protocols.printers.status import PrinterStatus
 from protocols.printers.verdict import Outcome, Verdict
 
-BEGIN, ANSWER = 4.5, 1.0
+BEGIN, ANSWER = 4.9, 1.0
 """Seconds until a job begins, so that it is delivered within a caller's wait (specification 8); and for one query."""
 
 WATCHED = 2.5
