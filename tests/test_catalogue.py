@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted import backups
+from dmtwisted.cloud import CloudTasks
 from dmtwisted.devices.devices import PrinterDevice
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.ways import QueueWay
@@ -447,7 +448,18 @@ TAX_SERVICE: dict[Res, tuple[str, int]] = {
 }
 """Documents refused by the tax service, by code; 1 to 13 are its own (docs/reference/tax-service.md#error-codes)."""
 
+
+def unknown_token(shop: Shop) -> Answer:
+    """A program of a cloud cabinet sends a token that no register has."""
+    cloud = CloudTasks(shop.core.devices, shop.core.dispatcher, shop.core.clock)
+    answer: Answer = json.loads(
+        shop._case.successResultOf(Deferred.fromCoroutine(cloud.execute(b'{"fiscal":{"task":1}}', "uk", "no")))
+    )
+    return answer
+
+
 SCENES: dict[Res, Scene] = {
+    Res.REGISTER_TOKEN_INVALID: unknown_token,
     Res.DEVICE_ERROR: unusable,
     Res.OFFLINE_TOO_LONG: offline_too_long,
     Res.OFFLINE_NUMBERS_EXHAUSTED: numbers_used_up,

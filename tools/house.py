@@ -60,6 +60,7 @@ ROOMS = (
     "dmtwisted.batch",
     "dmtwisted.retention",
     "dmtwisted.dispatch",
+    "dmtwisted.cloud",
     "dmtwisted.closing",
     "dmtwisted.conformance",
     "dmtwisted.core",

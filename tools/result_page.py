@@ -107,6 +107,7 @@ SEEN: dict[Res, str] = {
     # printer
     Res.PRINTER_CONNECT: "`print=unreachable` at `prn`, then any print",
     # terminal: tasks and the line
+    Res.REGISTER_TOKEN_INVALID: "`POST /api/v3/fiscal/execute` with an unknown token",
     Res.UNKNOWN_TERMINAL_PROTOCOL: "`GET /dm/bankping?dev_name=test`",
     Res.UNKNOWN_PAY_TASK: "task 9",
     Res.TERMINAL_SILENT: "`payment=accept` with `delay_ms` 600000",
@@ -159,7 +160,6 @@ PROTOCOL_B = "of the tax service's protocol B"
 NOT_YET: dict[Res, str] = {
     Res.CABINET_ERROR: CABINETS,
     Res.CABINET_WRONG_HASH: CABINETS,
-    Res.REGISTER_TOKEN_INVALID: CABINETS,
     Res.CLOUD_BALANCE_LOW: CABINETS,
     Res.CABINET_UNREACHABLE: CABINETS,
     Res.VERSION_UNSUPPORTED: CABINETS,

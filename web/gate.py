@@ -19,6 +19,7 @@ from dmtwisted.access.throttle import THIS_MACHINE, group_of
 from dmtwisted.config import ServerConfig
 from dmtwisted.hardened import Circle
 from dmtwisted.results import Refused, Res, Text
+from dmtwisted.wording import wording
 from web.answers import error_answer, language_of
 from web.terminals import PATHS
 
@@ -121,7 +122,9 @@ class Gate:
         elif rule is Rule.API:
             # Always checked, because each request renews the session, also of a caller with a key.
             let_in = self._has_session(request)
-            if not let_in and not self._shows_key(request):
+            # A resource may know a credential of its own.
+            own = getattr(inner, "lets_in", None)
+            if not let_in and not self._shows_key(request) and not (own is not None and own(request)):
                 if self._access.on:
                     return _to_login(request)
                 if self._hardened and not self._may_begin(request):
@@ -163,6 +166,24 @@ class Gate:
     def _refused(self, request: Request, status: int, why: Text) -> bytes:
         language = language_of(request, self._default_language)
         return error_answer(request, status, Refused(Res.MALFORMED, why.for_language(language)), language)
+
+
+READING = (b"GET", b"HEAD", b"OPTIONS")
+"""Methods that change nothing."""
+
+
+def refuse_foreign(request: Request, default_language: str) -> bytes | None:
+    """403 to a page of another origin that would change something; `None` to all others.
+
+    Browsers send requests that look like a form without a preflight, so the origin is checked here
+    (docs/reference/http-interface.md#cross-origin-requests).
+    """
+    origin = request.getHeader(b"origin")
+    foreign = origin is not None and origin.split(b"://")[-1] != (request.getHeader(b"host") or b"")
+    if not foreign or request.method in READING or getattr(request, "from_known_origin", False):
+        return None
+    refused = Refused(Res.MALFORMED, wording("this origin may not change the service"))
+    return error_answer(request, 403, refused, language_of(request, default_language))
 
 
 class OnlyHere(Resource):

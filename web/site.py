@@ -13,19 +13,20 @@ from twisted.web.resource import IResource, Resource, getChildForRequest
 from twisted.web.server import Request, Site
 
 from dmtwisted.backups import Backups
+from dmtwisted.cloud import CloudTasks
 from dmtwisted.core import Core
-from dmtwisted.results import Refused, Res
-from dmtwisted.wording import wording
-from web.answers import error_answer, language_of, not_found
+from web.answers import not_found
 from web.api_keys import ApiKeyApi
 from web.backups import BackupApi
 from web.certificate import CertificateApi
+from web.cloud import PATH as CLOUD
+from web.cloud import CloudResource
 from web.connection import IDLE_CONNECTION, BoundedChannel, BoundedRequest
 from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
-from web.gate import Gate, OnlyHere, is_at_the_machine
+from web.gate import Gate, OnlyHere, is_at_the_machine, refuse_foreign
 from web.health import Health
 from web.journal import JournalApi
 from web.keys import KeyApi
@@ -39,7 +40,7 @@ from web.receipts import ReceiptApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import Database, SupportApi
-from web.tasks import TaskResource, Trusts
+from web.tasks import TaskResource, Trusts, printer_of
 from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
 
@@ -91,9 +92,7 @@ ANY_NAME = b"*"
 class Management(Resource):
     """The check of every request to the management interface, in front of Klein.
 
-    Pages of other origins may use the task endpoints, but not change the service. Browsers send requests that look
-    like a form without a preflight, so the origin is checked here
-    (docs/reference/http-interface.md#cross-origin-requests).
+    Pages of other origins may use the task endpoints, but not change the service.
     """
 
     isLeaf = True
@@ -105,17 +104,14 @@ class Management(Resource):
 
     def render(self, request: Request) -> int | bytes:
         """Let the request in, or say why not."""
-        host = request.getHeader(b"host") or b""
-        origin = request.getHeader(b"origin")
-        foreign = origin is not None and origin.split(b"://")[-1] != host
-        if foreign and request.method not in READING and not getattr(request, "from_known_origin", False):
-            refused = Refused(Res.MALFORMED, wording("this origin may not change the service"))
-            return error_answer(request, 403, refused, language_of(request, self._default_language))
+        refused = refuse_foreign(request, self._default_language)
+        if refused is not None:
+            return refused
         try:
             unquote_to_bytes(request.path).decode()
         except UnicodeDecodeError:
             return not_found(request, self._default_language)
-        if not _HOST.fullmatch(host):
+        if not _HOST.fullmatch(request.getHeader(b"host") or b""):
             # Klein would fail on it, and no answer depends on it.
             request.requestHeaders.setRawHeaders(b"host", [b"localhost"])
         answer: int | bytes = self._inner.render(request)
@@ -127,9 +123,6 @@ MAIN = b"/dm/main"
 
 _WORD = re.compile(rb"[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
 
-READING = (b"GET", b"HEAD", b"OPTIONS")
-"""Methods that change nothing."""
-
 _HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*)(:[0-9]{1,5})?")
 
 
@@ -140,7 +133,7 @@ class Door(Site):
 
     def __init__(self, core: Core) -> None:
         language, server = core.config.service.language, core.config.server
-        nothing = Nothing(language)
+        nothing = self._nothing = Nothing(language)
         # Without the flag twisted.web parses the content type of every POST as if it were mail
         # (docs/performance.md).
         super().__init__(
@@ -160,7 +153,7 @@ class Door(Site):
         trusts: Trusts = (lambda request: True) if core.config.service.training else self._gate.knows
         self.exact: dict[bytes, IResource] = {
             b"/dm/execute": TaskResource(core.dispatcher.execute, language, trusts=trusts),
-            b"/dm/execute-prn": TaskResource(core.dispatcher.execute, language, prints=True, trusts=trusts),
+            b"/dm/execute-prn": TaskResource(core.dispatcher.execute, language, printer_of, trusts),
             b"/dm/execute-pkg": TaskResource(partial(core.dispatcher.execute, batch=True), language, trusts=trusts),
             b"/health/live": Health(lambda: True, language),
             b"/health/ready": Health(lambda: core.ready, language),
@@ -202,6 +195,7 @@ class Door(Site):
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")
         self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.clock, language))
         self._serve(DocumentApi(self.paths, core.clock, language), v3 + b"/openapi.json", v3 + b"/postman.json")
+        self._mount(CLOUD, CloudResource(CloudTasks(devices, dispatcher, core.clock), language), below=self._nothing)
         if core.config.service.training:
             self._serve(TrainingApi(core.clock, core.retention.soon, language), v3 + b"/training")
 

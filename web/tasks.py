@@ -34,18 +34,22 @@ Trusts = Callable[[Request], bool]
 class TaskResource(Resource):
     """One task endpoint; ``execute`` makes the answer from the body and the language.
 
-    :param prints: whether ``execute`` also gets the printer that ``dev_id`` names.
+    :param more: what ``execute`` gets of the request besides.
     :param trusts: whether the caller of a request may hear the names of all devices.
     """
 
     isLeaf = True
 
     def __init__(
-        self, execute: Execute, default_language: str, prints: bool = False, trusts: Trusts = lambda request: False
+        self,
+        execute: Execute,
+        default_language: str,
+        more: Callable[[Request], tuple[str, ...]] | None = None,
+        trusts: Trusts = lambda request: False,
     ) -> None:
         super().__init__()
         self._trusts = trusts
-        self._execute, self._default_language, self._prints = execute, default_language, prints
+        self._execute, self._default_language, self._more = execute, default_language, more
 
     def render(self, request: Request) -> int | bytes:
         """Execute a task, answer a preflight of a browser, or refuse another HTTP method."""
@@ -67,7 +71,7 @@ class TaskResource(Resource):
         # The task runs in a copy of this context, so only its own log lines carry the name.
         before, trusted = request_id.set(name), TRUSTED.set(partial(self._trusts, request))
         nobody = caller.set(partial(_received, request))
-        more = (_printer(request),) if self._prints else ()
+        more = () if self._more is None else self._more(request)
         answer = Deferred.fromCoroutine(self._execute(body, language, *more))
         request_id.reset(before)
         TRUSTED.reset(trusted)
@@ -102,7 +106,7 @@ def _received(request: Request) -> bool | None:
     return None if request.channel is not None else False
 
 
-def _printer(request: Request) -> str:
+def printer_of(request: Request) -> tuple[str]:
     """The printer that the query names (docs/reference/http-interface.md#printing-after-a-task)."""
     named: list[bytes] = request.args.get(b"dev_id", [])
-    return named[-1].decode("utf-8", "replace") if named and named[-1] else DEFAULT_PRINTER
+    return (named[-1].decode("utf-8", "replace") if named and named[-1] else DEFAULT_PRINTER,)

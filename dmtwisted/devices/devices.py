@@ -332,6 +332,7 @@ class Devices:
             known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
             raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
         value = driver.read(settings)
+        self._check_token(value, "")
         dev_id = str(uuid4())
         sealed = self._seal.seal(dev_id, driver, settings)
         try:
@@ -355,6 +356,7 @@ class Devices:
             kept = self._seal.open(dev_id, device.driver, device.row.settings, but=changes)
             settings = {**kept, **changes}
             value = device.driver.read(settings)
+            self._check_token(value, dev_id)
             if isinstance(device, RegisterDevice):
                 await device.built.check_change(value)
             encoded = self._seal.seal(dev_id, device.driver, settings)
@@ -370,6 +372,15 @@ class Devices:
             if scenario is not None and changed.simulator is not None:
                 changed.simulator.scenario.take_over(scenario)
             return changed
+
+    def _check_token(self, settings: msgspec.Struct, dev_id: str) -> None:
+        """See that no other register has the `cloud_token`, which names one.
+
+        :raises BadSettings: when one has it.
+        """
+        token = getattr(settings, "cloud_token", "")
+        if token and any(register_settings(one).cloud_token == token for one in self if one.row.dev_id != dev_id):
+            raise BadSettings("settings.cloud_token", "another register has this token")
 
     async def remove(self, dev_id: str) -> None:
         """Remove a device, once it has no task; its receipts stay in the store.

@@ -89,6 +89,13 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             "return that receipt instead, or do it as any other"
         ),
     ] = "warn"
+    cloud_token: Annotated[
+        str,
+        Meta(
+            pattern=r"^(|[!-~]{16,200})$",
+            description="Token by which programs written for a cloud cabinet name this register; empty is none",
+        ),
+    ] = ""
     name: Annotated[str, Meta(description="Taxpayer, first line of the receipt")] = ""
     shopname: Annotated[str, Meta(description="Name of the outlet")] = ""
     shopad: Annotated[str, Meta(description="Address of the outlet")] = ""
@@ -117,6 +124,9 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             if any(word in names[code] for word in ROUNDING):
                 raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
 
+
+SECRETS = ("cloud_token",)
+"""The secrets among them, which a driver names among its own."""
 
 ROUNDING = ("округл", "rounding")
 """Words in the name of a payment type that is the rounding."""

@@ -11,6 +11,7 @@ import msgspec
 
 import dmtwisted
 from web.answers import Error
+from web.cloud import PATH as CLOUD
 from web.gate import Rule, rule_of
 from web.openapi.paths import Entry
 from web.openapi.recorder import Schema, ref
@@ -82,6 +83,12 @@ def make_document(routes: Iterable[Route]) -> Document:
                     "in": "header",
                     "name": "x-api-key",
                     "description": "Created by POST /dm/api/v3/api-keys or on the settings page.",
+                },
+                "token": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "Authorization",
+                    "description": "The `cloud_token` of a register, for POST /api/v3/fiscal/execute alone.",
                 },
             },
         },
@@ -226,6 +233,8 @@ def _response(route: Route, status: int, shape: Any) -> dict[str, Any]:
 def _security(route: Route) -> list[Mapping[str, list[str]]]:
     """What a caller has to send: nothing while the login is switched off."""
     rule = rule_of(route.path.encode())
+    if route.path.encode() == CLOUD:
+        return [{"token": []}]
     if rule in (Rule.API, Rule.TASK):
         return [{}, {"session": []}, {"key": []}]
     return [{}, {"session": []}] if rule is Rule.PAGE else [{}]

@@ -19,6 +19,7 @@ from web.answers import Done, Error
 from web.api_keys import KeyList, KeyMade, NewKey
 from web.backups import BackupList, BackupStatus
 from web.certificate import CertificateChanged, CertificateGiven, CertificateStatus, NewCertificate
+from web.cloud import CloudRequest
 from web.devices import (
     DeviceChange,
     DeviceList,
@@ -130,6 +131,14 @@ ENTRIES: dict[str, Entry] = {
     "POST /dm/execute-pkg": _task(
         "Batch mode: card, receipt and paper in one request. The terminal in the register's settings takes the "
         "payment, then the receipt is issued. One `tag` covers all of it."
+    ),
+    "POST /api/v3/fiscal/execute": Entry(
+        "tasks",
+        {200: "TaskAnswer"},
+        CloudRequest,
+        text="A task for programs that were written for a cloud cabinet: the header `Authorization`, or `token`, has "
+        "the `cloud_token` of the register. A task that needs an open shift opens it. 1083: no such token.",
+        example={"source": "shop", "tag": "sale-9", "fiscal": {"task": 18}},
     ),
     "GET /dm/bankping": _service("Whether the terminal answers, idle and ready."),
     "GET /dm/getmerchantlist": _service("The merchants of the terminal: `info.merchListValue`."),

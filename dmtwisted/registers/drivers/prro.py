@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.prro.settings import PrroSettings
+from dmtwisted.registers.settings import SECRETS
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def driver(
         settings=PrroSettings,
         build=build,
         capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
-        secrets=("signer_token",),
+        secrets=("signer_token", *SECRETS),
     )
 
 
