@@ -667,7 +667,7 @@ _FORMS_OF_SETTINGS = Forms()
 
 def _read_fiscal(fiscal: Members) -> FiscalRequest:
     """``fiscal`` of the task that it names; without a task of ours all that any of them reads."""
-    task = fiscal.integer("task") if fiscal.has("task") else None
+    task = _read_number(fiscal)
     lists = fiscal.flag("get_receipts")
     known = task if task in _FISCAL_TASKS else -1
     fiscal.check((_read_fiscal, known, lists))
@@ -693,6 +693,11 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
     )
 
 
+def _read_number(task: Members) -> int | None:
+    """The task's number; an empty one is absent, and not task 0."""
+    return task.integer("task") if task.has("task") and task.value("task") != "" else None
+
+
 _TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 21, 22})
 _FISCAL_TASKS = _TASKS_WITHOUT_MORE | {5, 12, 13, 23}
 _WITH_RECEIPT, _WITH_CASH = frozenset({-1, 1, 2, 3, 4, 15, 16}), frozenset({-1, 3, 4, 14})
@@ -701,7 +706,7 @@ _WITH_RECEIPT, _WITH_CASH = frozenset({-1, 1, 2, 3, 4, 15, 16}), frozenset({-1, 
 
 def _read_pay_task(pay: Members) -> PayTask:
     """``pay`` of the task that it names; without a task of ours all that any of them reads."""
-    task = pay.integer("task") if pay.has("task") else None
+    task = _read_number(pay)
     known = task if task in _PAY_TASKS else -1
     pay.check((_read_pay_task, known, False))
     action = pay.integer("oper_action", 1) if known in (-1, 7) else 1

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -18,6 +20,7 @@ from dmtwisted.requests import (
     MAX_BODY,
     MAX_DEPTH,
     MOST_STRAYS,
+    SENT_ON_PURPOSE,
     Discount,
     Members,
     PayRequest,
@@ -356,7 +359,7 @@ class TolerancesTests(_RequestCase):
     def test_empty_texts(self) -> None:
         """An empty text counts as absent wherever a text or a number is expected."""
         for place in MEMBERS:
-            if place[-1] in CONTAINERS or place[-1] in ("type", "task"):
+            if place[-1] in CONTAINERS or place[-1] == "type":
                 continue
             self.assertEqual(read(with_value(REQUEST, place, "")), read(without(REQUEST, place)), path_of(place))
 
@@ -785,6 +788,67 @@ class MisfitsTests(_RequestCase):
             self.place_of_complaint({"type": 1, "tag": {}, "fiscal": {"task": [], "receipt": {"sum": {}}}}),
             ("tag", "fiscal.task", "fiscal.receipt.sum"),
         )
+
+
+PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "http-interface.md").read_text("utf-8")
+
+ASKED: dict[str, tuple[Callable[..., Any], ...]] = {
+    "text": (Members.text,),
+    "code": (Members.code,),
+    "number": (Members.amount_or_none, Members.quantity),
+    "whole": (Members.integer,),
+    "flag": (Members.flag,),
+    "object": (Members.object,),
+    "array": (Members.texts,),
+}
+"""What reads a member of each type of the table."""
+
+
+def table(heading: str) -> list[list[str]]:
+    """The rows of the table under ``heading`` of the page, its head first."""
+    part = PAGE.partition(f"\n### {heading}\n")[2].partition("\n### ")[0]
+    rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
+    return [rows[0], *rows[2:]]
+
+
+class ToleranceTableTests(SynchronousTestCase):
+    """The table of what each type takes (docs/reference/http-interface.md#tolerance)."""
+
+    @promises("2.2.typing.2", "2.2.typing.3", "2.2.typing.4", "2.2.typing.5")
+    def test_every_cell(self) -> None:
+        """Each value means for each type what the table says, and is refused with its path where that says 2000."""
+        head, *rows = table("Tolerance")
+        self.assertEqual(head[1:-1], list(ASKED))
+        self.assertGreater(len(rows), 15)
+        for sent, *cells, because in rows:
+            self.assertTrue(because)
+            value = msgspec.json.Decoder(float_hook=Decimal).decode(sent.strip("`"))
+            for kind, cell in zip(ASKED, cells, strict=True):
+                for ask in ASKED[kind]:
+                    self._check(ask, value, cell.strip("`"), f"{sent} as {kind}")
+
+    def _check(self, ask: Callable[..., Any], value: Any, cell: str, where: str) -> None:
+        if cell == "2000":
+            refused = self.assertRaises(Refused, ask, Members({"m": value}, ""), "m")
+            self.assertEqual(refused.res, Res.MALFORMED, where)
+            self.assertTrue(refused.errortxt("en").startswith(f"{Res.MALFORMED.text.en % 'm'}"), where)
+            return
+        got = ask(Members({"m": value}, ""), "m")
+        if cell == "absent":
+            meant = ask(Members({}, ""), "m")
+        elif ask in ASKED["number"]:
+            meant = int(Decimal(cell) * (1000 if ask is Members.quantity else 100))
+        else:
+            meant = json.loads(cell)
+        if isinstance(got, Members):
+            got = got.values
+        self.assertEqual(list(got) if isinstance(got, tuple) and cell != "absent" else got, meant, where)
+
+    def test_on_purpose(self) -> None:
+        """The table of members that clients send on purpose has exactly those that are exempt, each with a reason."""
+        _, *rows = table("Ignored members")
+        self.assertEqual({member.strip("`") for member, _ in rows}, SENT_ON_PURPOSE)
+        self.assertTrue(all(reason for _, reason in rows))
 
 
 class StrayTests(SynchronousTestCase):
