@@ -58,8 +58,8 @@ class Warning(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, res: Res, language: str, note: Words = "") -> Warning:
-        """The text of ``res`` as a warning, with numbers in ``note``."""
-        return cls(res.code, joined(res.text, note).for_language(language))
+        """``res`` as a warning, with numbers in ``note``."""
+        return cls(res.code, joined(res.warning, note).for_language(language))
 
     @classmethod
     def by(cls, refused: Refused, language: str) -> Warning:

@@ -92,16 +92,19 @@ def at_most(characters: int, given: int | None = None) -> Text:
     return limit if given is None else joined(limit, Text(f"а не {given}", f"not {given}"), separator=", ")
 
 
-_Line = tuple[Group, int, Action, Text, Text, Text]
-"""Group, code, action, text of the answer, advice for the caller's program, advice for the cashier."""
+_Line = tuple[Group, int, Action, Text, Text, Text, Text]
+"""Group, code, action, text of a refusal, advice for the caller's program and for the cashier, text of a warning."""
 
 
-def _lines_of(group: Group) -> Callable[[int, Action, str, str, str, str, str, str], _Line]:
-    """A function that makes a line of ``group``; each of its three texts is given in Ukrainian, then in English."""
+def _lines_of(group: Group) -> Callable[..., _Line]:
+    """A function that makes a line of ``group``; each of its texts is given in Ukrainian, then in English.
+
+    They are three, and a fourth where the code is a warning too that says something else.
+    """
 
     def line(code: int, action: Action, *texts: str) -> _Line:
-        text, caller, cashier = map(Text, texts[::2], texts[1::2])
-        return group, code, action, text, caller, cashier
+        text, caller, cashier, *warning = map(Text, texts[::2], texts[1::2])
+        return group, code, action, text, caller, cashier, warning[0] if warning else text
 
     return line
 
@@ -171,13 +174,17 @@ class Res(Enum):
     text: Text
     caller: Text
     cashier: Text
+    warning: Text
+    """The text among the warnings of a success."""
 
-    def __new__(cls, group: Group, code: int, action: Action, text: Text, caller: Text, cashier: Text) -> Res:
+    def __new__(
+        cls, group: Group, code: int, action: Action, text: Text, caller: Text, cashier: Text, warning: Text
+    ) -> Res:
         member = object.__new__(cls)
         # The number is the value, so that `unique` checks the numbers and a member is short in a log.
         member._value_ = code
         member.code, member.group, member.action = code, group, action
-        member.text, member.caller, member.cashier = text, caller, cashier
+        member.text, member.caller, member.cashier, member.warning = text, caller, cashier, warning
         return member
 
     @classmethod
@@ -296,12 +303,14 @@ class Res(Enum):
     TAG_KNOWN = _register(
         1051,
         Action.CORRECT,
-        "Чек із таким tag уже є в базі, повернуто попередню відповідь",
-        "A receipt with this tag is stored already, its earlier answer is returned",
+        "Чек із таким tag уже є в базі, а цей запит інший",
+        "A receipt with this tag is stored already, and this request is another one",
         "Якщо це новий чек, надішліть його з новим tag, а якщо повтор, візьміть повернуту відповідь.",
         "Give a new receipt a tag of its own, and take the returned answer if this was a repeat.",
         "Показано чек, пробитий раніше, тож перевірте суму, перш ніж віддати його покупцеві.",
         "You see a receipt that was registered earlier, so check its sum before you hand it over.",
+        "Чек із таким tag уже є в базі, повернуто попередню відповідь",
+        "A receipt with this tag is stored already, its earlier answer is returned",
     )
     TAG_NOT_FOUND = _register(
         1058,
@@ -385,8 +394,8 @@ class Res(Enum):
     SHIFT_MUST_BE_CLOSED = _register(
         1100,
         Action.CORRECT,
-        "Спершу потрібно зробити Z-звіт",
-        "A Z-report must be made first",
+        "Робочий день каси має бути завершено Z-звітом",
+        "The business day must be ended by a Z-report",
         "Надішліть fiscal.task 11, потім fiscal.task 0, і повторіть запит.",
         "Send fiscal.task 11, then fiscal.task 0, and repeat the request.",
         "Зробіть Z-звіт, відкрийте касу знову і повторіть.",
@@ -668,6 +677,8 @@ class Res(Enum):
         "Send fiscal.task 11, and receipts when the connection is back and the register opened anew.",
         "Зробіть Z-звіт: продавати далі можна, коли з’явиться зв’язок із податковою.",
         "Make a Z-report: you may sell again when the tax service can be reached.",
+        "Каса офлайн, до обмеження в 35 годин лишилося",
+        "The register is offline, time left until the limit of 35 hours",
     )
     ONLINE_REQUEST_IMPOSSIBLE = _register(
         1085,
@@ -688,6 +699,8 @@ class Res(Enum):
         "Load a new signing key that the tax service knows, and work online only until then.",
         "Попередьте адміністратора, що ключ підпису спливає, і дочекайтеся інтернету.",
         "Tell the administrator that the signing key expires, and wait for the internet.",
+        "Строк ключа підпису спливає, лишилося днів",
+        "The signing key expires soon, days left",
     )
     OFFLINE_NUMBERS_EXHAUSTED = _register(
         1122,
@@ -698,6 +711,8 @@ class Res(Enum):
         "Restore the connection and repeat with the same tag when the offline receipts are sent.",
         "Дочекайтеся інтернету, після цього пробийте той самий чек ще раз.",
         "Wait for the internet, then register the same receipt again.",
+        "Каса офлайн, офлайн-номерів лишилося",
+        "The register is offline, offline numbers left",
     )
     REGISTER_OFFLINE = _register(
         2013,
@@ -967,8 +982,8 @@ class Res(Enum):
     WRONG_TAX_GROUP = _register(
         1087,
         Action.CORRECT,
-        "Невідома податкова група %s",
-        "Unknown tax group %s",
+        "Неправильний код податкової групи %s",
+        "Wrong tax group %s",
         "Надішліть у taxgrp код групи зі списку prro/groups.",
         "Send in taxgrp the code of a group listed by prro/groups.",
         *_FIX_PROGRAM,
@@ -976,8 +991,8 @@ class Res(Enum):
     WRONG_PAYMENT_TYPE = _register(
         1088,
         Action.CORRECT,
-        "Невідомий тип оплати %s",
-        "Unknown payment type %s",
+        "Неправильний тип оплати %s",
+        "Wrong payment type %s",
         "Надішліть у type оплати код з опису інтерфейсу, наприклад 0 для готівки або 2 для картки.",
         "Send a code of the interface description as the payment's type, say 0 for cash or 2 for a card.",
         *_FIX_PROGRAM,
@@ -985,8 +1000,8 @@ class Res(Enum):
     FORBIDDEN_CHARACTER = _register(
         1089,
         Action.CORRECT,
-        "Позиція %d, поле %s: заборонений символ",
-        "Row %d, member %s: a forbidden character",
+        "Позиція %d: %s містить заборонений символ, вилучіть його",
+        "Position %d: %s contains a forbidden character, remove it",
         "Вилучіть із цього поля керівні символи, зокрема залишки від сканера, і надішліть чек знову.",
         "Remove control characters, scanner leftovers among them, and send the receipt again.",
         "Зчитайте код товару ще раз або введіть його вручну.",
@@ -1082,10 +1097,10 @@ class Res(Enum):
     CODE_NOT_ENABLED = _register(
         1110,
         Action.CORRECT,
-        "Код %s не ввімкнено в налаштуваннях каси",
-        "Code %s is not enabled in the register's settings",
-        "Увімкніть цей тип оплати чи податкову групу в налаштуваннях каси або надішліть інший код.",
-        "Enable this payment type or tax group in the register's settings, or send another code.",
+        "Форму оплати з кодом %s не ввімкнено в налаштуваннях каси",
+        "The payment form with code %s is not enabled in the register's settings",
+        "Увімкніть цю форму оплати в налаштуваннях каси або надішліть інший код.",
+        "Enable this payment form in the register's settings, or send another code.",
         "Виберіть інший спосіб оплати або покличте того, хто налаштовує касу.",
         "Choose another way of payment, or call the person who sets up the register.",
     )
@@ -1272,8 +1287,8 @@ class Res(Enum):
     TERMINAL_ERROR = _terminal(
         5000,
         Action.CORRECT,
-        "Помилка термінала: %s",
-        "Terminal error: %s",
+        "Помилка термінала: %s (або термінал зайнятий попереднім запитом)",
+        "Terminal error: %s (or the terminal is busy with a previous request)",
         "Усуньте причину, названу в тексті, і надішліть операцію з новим transaction_id.",
         "Remove the cause that the text names and send the operation with a new transaction_id.",
         "Прочитайте текст на терміналі, дайте йому завершити попередню операцію і спробуйте ще раз.",

@@ -202,7 +202,7 @@ def _group(spelled: str, till: Till) -> Group:
     for group in till.groups:
         if group.code == code and code not in till.groups_off:
             return group
-    raise Broken(1110 if code in {group.code for group in (*till.groups, *GROUPS)} else 1087)
+    raise Broken(1087)
 
 
 def discounts(of: Mapping[str, Any]) -> list[tuple[Fraction, bool]]:

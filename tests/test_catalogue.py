@@ -748,7 +748,7 @@ class ProducedTests(SynchronousTestCase):
         shop.open_shift()
         answer = used_tag(shop)
         self.assertEqual((answer["res"], answer["task_status"]), (0, 2))
-        self.assertEqual(answer["warnings"], [{"code": Res.TAG_KNOWN.code, "wtxt": Res.TAG_KNOWN.text.uk}])
+        self.assertEqual(answer["warnings"], [{"code": Res.TAG_KNOWN.code, "wtxt": Res.TAG_KNOWN.warning.uk}])
 
     def test_switches(self) -> None:
         """An impossible change to offline or online is refused with the published action of its code."""

@@ -143,9 +143,9 @@ class GoOfflineTests(OfflineCase):
         self.shop.clock.advance(30 * HOUR)
         told = {warning["code"]: warning["wtxt"] for warning in self.shop.sell(1)["warnings"]}
         self.assertEqual(set(told), {1062, 1117, 1122})
-        self.assertIn("5 год", told[1062])
-        self.assertIn("9999", told[1122])
-        self.assertIn("5 дн.", told[1117])
+        self.assertEqual(told[1062], "Каса офлайн, до обмеження в 35 годин лишилося: 5 год")
+        self.assertEqual(told[1122], "Каса офлайн, офлайн-номерів лишилося: 9999")
+        self.assertEqual(told[1117], "Строк ключа підпису спливає, лишилося днів: 5")
 
 
 class GoOnlineTests(OfflineCase):

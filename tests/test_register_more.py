@@ -1520,7 +1520,7 @@ class SettingsTests(_WithShop):
         return self.shop.sell(10, rows=[{"name": "Кава", "cnt": 1, "price": 10, "taxgrp": taxgrp}])
 
     def test_tax_groups(self) -> None:
-        """1110 and 1087: known groups that are off or left out are not enabled, others are not known."""
+        """1087: groups that are unknown, off or left out; the refusal lists those that are enabled."""
         self.shop.settings(
             tax_groups=[
                 {"code": 1, "name": "ПДВ 20%", "letter": "А", "tax_name": "ПДВ", "percent": 2000},
@@ -1529,10 +1529,10 @@ class SettingsTests(_WithShop):
             ]
         )
         self.done(self.sell_in(1))
-        for taxgrp in (2, "2", 4, ""):
-            self.assertRefused(self.sell_in(taxgrp), 1110, "2" if taxgrp == "" else str(taxgrp))
-        for taxgrp in (99, "Ю", "-1"):
-            self.assertRefused(self.sell_in(taxgrp), 1087, str(taxgrp))
+        for taxgrp in (2, "2", 4, "", 99, "Ю", "-1"):
+            answer = self.sell_in(taxgrp)
+            self.assertRefused(answer, 1087, "2" if taxgrp == "" else str(taxgrp))
+            self.assertTrue(answer["errortxt"].endswith("ввімкнено: 1, 31"), answer["errortxt"])
         printed = self.done(self.sell_in(31))["printinfo"]
         self.assertTells(printed, goods=[{"taxgrp": 31, "taxlit": "Щ"}], taxes=[{"gr_code": 31, "tax_sum": 0.91}])
 

@@ -6,7 +6,7 @@ from dmtwisted.answers import Warning
 from dmtwisted.registers.drafting import LONGEST_OFFLINE
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState
-from dmtwisted.results import Res
+from dmtwisted.results import Res, Text
 
 HOUR = 3_600_000
 """Milliseconds."""
@@ -26,15 +26,10 @@ def due_warnings(
         hours = (now - state.offline.since) / HOUR
         if hours > settings.warn_offline_h:
             left = max(0, int(LONGEST_OFFLINE / HOUR - hours))
-            found.append(Warning.of(Res.OFFLINE_TOO_LONG, language, _left(language, left, "год", "h")))
+            found.append(Warning.of(Res.OFFLINE_TOO_LONG, language, Text(f"{left} год", f"{left} h")))
         numbers = state.offline_numbers_left
         if numbers < settings.warn_offline_numbers:
-            note = _left(language, numbers, "номерів", "numbers")
-            found.append(Warning.of(Res.OFFLINE_NUMBERS_EXHAUSTED, language, note))
+            found.append(Warning.of(Res.OFFLINE_NUMBERS_EXHAUSTED, language, f"{numbers}"))
     if key_days is not None and key_days < settings.warn_key_days:
-        found.append(Warning.of(Res.KEY_EXPIRES_SOON, language, _left(language, key_days, "дн.", "days")))
+        found.append(Warning.of(Res.KEY_EXPIRES_SOON, language, f"{key_days}"))
     return found
-
-
-def _left(language: str, number: int, uk: str, en: str) -> str:
-    return f"{number} {en} left" if language == "en" else f"лишилося {number} {uk}"

@@ -73,7 +73,7 @@ MEMBERS: dict[str, dict[str, str]] = {
         "disc": "Discount of the row; a surcharge when negative (1108).",
         "disc_type": "0 hryvnias, 1 percent.",
         "disc_name": "Name of the discount.",
-        "taxgrp": "Tax group of the register (1087, 1110).",
+        "taxgrp": "Tax group of the register (1087).",
         "taxgrps": "Another spelling of taxgrp.",
         "comment": "Text under the row.",
     },
