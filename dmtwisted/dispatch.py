@@ -37,6 +37,7 @@ from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import Tally
+from dmtwisted.terminals.interface import LABELLED
 from dmtwisted.terminals.orders import label_of
 from dmtwisted.wording import wording
 
@@ -87,7 +88,7 @@ class Dispatcher:
             request = request or echo_of(body)
             res = refused.res.code
             answer = answers.refusal(request, refused, language, self._clock.now())
-            if request.type == TYPE_PAY:
+            if request.type == TYPE_PAY and request.pay is not None and request.pay.task in LABELLED:
                 answer = answers.with_member(answer, "transaction_id", label_of(request.transaction_id))
         strays = {} if root is None else root.strays
         if strays:

@@ -320,8 +320,8 @@ PARTS: Final[tuple[Part, ...]] = (
 4.4.numbers.1      A terminal has the tasks 1 to 8, 10, 11 and 14 to 17.
 4.4.numbers.2      An unknown number of `pay.task` is 317.
 4.4.numbers.3      A task that this terminal does not support is 5029.
-4.4.label.1        The answer to each of these operations carries a `transaction_id`.
-4.4.label.2        Other operations, such as the list of merchants, carry none.
+4.4.label.1        The answer to each of the tasks 1 to 8, 11 and 14 to 17 carries a `transaction_id`.
+4.4.label.2        Other operations, such as task 10 and the list of merchants, carry none.
 4.4.17             Task 17 returns a stored operation by its identifier, or the last one.
 
 4.5.2              Without the keys a request goes to the terminal.

@@ -475,6 +475,7 @@ SCENES: dict[Res, Scene] = {
     Res.TAG_NOT_FOUND: lambda shop: shop.fiscal(23, fiscal_number="TEST_1"),
     Res.NO_Z_IN_RANGE: asked(12, n_from=99),
     Res.Z_CORRUPTED: damaged_z,
+    Res.X_REPORT_FAILED: lambda shop: shop.fiscal(10),
     Res.CASH_NEGATIVE: asked(3, cash={"type": 0, "sum": -1}),
     Res.INCOME_NEGATIVE: income(sum=-1),
     Res.INCOME_CHANGE_NEGATIVE: income(pays=[{"type": 0, "sum": 10, "change": -1}]),

@@ -519,11 +519,11 @@ class ClosingTests(SynchronousTestCase):
             self.assertEqual((opened["info"]["shift_link"], opened["info"]["safe"]), (2, 10.0), then)
 
     def test_shift_is_closed(self) -> None:
-        """A receipt after the Z is refused with 1092 and another Z with 1006."""
+        """A receipt after the Z is refused with 1092, another Z with 1006, an X with 1081."""
         for then, shop in self.each():
             self.assertEqual(shop.sell()["res"], 1092, then)
             self.assertEqual(shop.fiscal(11, "other")["res"], 1006, then)
-            self.assertEqual(shop.fiscal(10)["res"], 1092, then)
+            self.assertEqual(shop.fiscal(10)["res"], 1081, then)
 
     def test_next_morning(self) -> None:
         """A closing that comes a night later gets a new time: the tax service takes none that is so old."""

@@ -170,13 +170,19 @@ class LabelTests(_WithShop):
         """Every refusal of a payment has its label: the caller's, or a new one where the caller's is invalid."""
         label = "5d0b9c4e-1f65-5e0a-9d5c-0123456789ab"
         paid = {"task": 1, "sum": 1}
-        for device, pay in (("nobody", paid), ("test", paid), ("pos", {"task": "x"})):
+        for device, pay in (("nobody", paid), ("test", paid), ("pos", {"task": 1, "sum": "x"})):
             body = {"device": device, "type": 3, "pay": pay}
             self.assertEqual(self.shop.ask({**body, "transaction_id": label})["transaction_id"], label)
             made = self.shop.ask({**body, "transaction_id": "mine"})["transaction_id"]
             self.assertEqual(UUID(made).version, 5)
             self.assertEqual(self.shop.ask({**body, "transaction_id": "mine"})["transaction_id"], made)
             self.assertNotEqual(self.shop.ask(body)["transaction_id"], self.shop.ask(body)["transaction_id"])
+
+    @promises("4.4.label.2")
+    def test_refused_without_label(self) -> None:
+        """A refusal of totals, or of no known task, has none."""
+        for device, pay in (("nobody", {"task": 10}), ("pos", {"task": "x"}), ("test", {"task": 9}), ("pos", 5)):
+            self.assertNotIn("transaction_id", self.shop.ask({"device": device, "type": 3, "pay": pay}))
 
 
 class LanguageTests(_WithShop):

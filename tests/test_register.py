@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted import __version__
+from dmtwisted.registers import local
 from tests.shop import Shop, sale
 from tests.specification import promises
 
@@ -1308,12 +1309,27 @@ class RefusalTests(_WithShop):
 
     @promises("3.2.3.2", "3.2.3.5")
     def test_closed(self) -> None:
-        """1092: receipts, cash and X while the shift is closed, in words by which tills know it."""
+        """1092: receipts and cash while the shift is closed, in words by which tills know it."""
         self.closed()
         for _ in range(2):
-            for task in (1, 3, 4, 10):
+            for task in (1, 2, 3, 4, 14, 15, 16, 17):
                 answer = self.shop.fiscal(task, receipt=sale(), cash={"type": 0, "sum": 1})
                 self.assertRefused(answer, 1092, "закрит")
+
+    @promises("3.2.3.2", "7.codes.1")
+    def test_report_without_data(self) -> None:
+        """1081: an X-report while the shift is closed has no data; nothing is to be opened for it."""
+        self.shop.add("bar")
+        self.closed()
+        for device in ("bar", "test"):
+            self.assertRefused(self.shop.fiscal(10, device=device), 1081)
+
+    @promises("7.codes.1")
+    def test_report_fails(self) -> None:
+        """1081: so is an X-report that cannot be made for any other reason; the shift goes on."""
+        self.patch(local, "report_form", lambda *_, **__: 1 // 0)
+        self.assertRefused(self.shop.fiscal(10), 1081, "ZeroDivisionError")
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     def test_closed_before_content(self) -> None:
         """1092: a closed shift is reported before mistakes in the receipt."""
@@ -1333,7 +1349,7 @@ class RefusalTests(_WithShop):
         codes = [
             self.shop.fiscal(task, "", "bar", receipt=sale(), cash={"sum": 1})["res"] for task in (1, 3, 4, 10, 11)
         ]
-        self.assertEqual(codes, [1092, 1092, 1092, 1092, 1006])
+        self.assertEqual(codes, [1092, 1092, 1092, 1081, 1006])
         self.shop.open_shift("bar")
 
     def test_negative_cash(self) -> None:

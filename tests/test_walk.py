@@ -292,7 +292,7 @@ class Walk(RuleBasedStateMachine):
         if opened:
             self.check_report(x, worth)
         else:
-            assert x["res"] == 1092, x
+            assert x["res"] == 1081, x
 
     def check_report(self, answer: dict[str, Any], worth: list[int]) -> None:
         """A report has these sales."""

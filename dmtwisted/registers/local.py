@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import msgspec
+from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents
@@ -55,6 +56,8 @@ _info_of = msgspec.json.Decoder(_Stored).decode
 class LocalTasks:
     """The local tasks of one register."""
 
+    log = Logger()
+
     def __init__(self, device_n: int, header: Header, dtype: int, store: IStore, clock: ServiceClock) -> None:
         self._n, self._header, self._dtype = device_n, header, dtype
         self._store, self._clock = store, clock
@@ -91,6 +94,13 @@ class LocalTasks:
 
     async def _x(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:
         shift(state.shift_open).report()
+        try:
+            return self._x_of(occasion, state)
+        except Exception as error:
+            self.log.failure("an X-report could not be made")
+            raise Refused(Res.X_REPORT_FAILED, note=type(error).__name__) from error
+
+    def _x_of(self, occasion: Occasion, state: RegisterState) -> InfoAndForm:
         report = state.report()
         form = report_form(
             X_TITLE,

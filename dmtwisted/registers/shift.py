@@ -6,7 +6,7 @@ from typing import Protocol
 
 from automat import TypeMachineBuilder
 
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 
 
 class Shift(Protocol):
@@ -44,8 +44,14 @@ def _already_open(_shift: Shift, _core: ShiftCore) -> None:
     raise Refused(Res.SHIFT_ALREADY_OPEN)
 
 
-@_closed.upon(Shift.trade).loop()
 @_closed.upon(Shift.report).loop()
+def _no_data(_shift: Shift, _core: ShiftCore) -> None:
+    raise Refused(
+        Res.X_REPORT_FAILED, note=Text("даних немає, касу не відкрито", "no data, the register is not open")
+    )
+
+
+@_closed.upon(Shift.trade).loop()
 def _is_closed(_shift: Shift, _core: ShiftCore) -> None:
     raise Refused(Res.SHIFT_CLOSED)
 

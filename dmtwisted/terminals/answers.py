@@ -12,7 +12,7 @@ from dmtwisted.clock import kyiv, stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
 from dmtwisted.results import Action, Refused, Res, Text, each, joined
 from dmtwisted.security import mask_cards, mask_pan
-from dmtwisted.terminals.interface import Approved, Declined, Order, Verdict
+from dmtwisted.terminals.interface import LABELLED, Approved, Declined, Order, Verdict
 from dmtwisted.wording import wording
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 
@@ -27,7 +27,7 @@ class Caller(msgspec.Struct, frozen=True):
     source: str
     tag: str
     label: str
-    """The ``transaction_id``."""
+    """The ``transaction_id``; the answers of task 10 have none."""
     language: str
 
 
@@ -68,11 +68,11 @@ def answer_of(caller: Caller, task: int, at: int, order: Order, verdict: Verdict
         dt=stamp17(at),
         info=info_of(order, verdict, caller.language),
     )
-    return with_member(render(answer), "transaction_id", caller.label)
+    return _labelled(render(answer), task, caller)
 
 
 def refusal_of(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
-    """The answer to an operation that was refused, or whose end is unknown; it has its label too."""
+    """The answer to an operation that was refused, or whose end is unknown."""
     request = TaskRequest(
         device=caller.device, type=TYPE_PAY, tag=caller.tag, source=caller.source, pay=PayTask(task=task)
     )
@@ -83,7 +83,11 @@ def refusal_of(caller: Caller, task: int, at: int, refused: Refused) -> bytes:
         aq_errortxt=each(refused.aq_errortxt, mask_cards),
         note=refused.note,
     )
-    return with_member(refusal(request, masked, caller.language, at), "transaction_id", caller.label)
+    return _labelled(refusal(request, masked, caller.language, at), task, caller)
+
+
+def _labelled(answer: bytes, task: int, caller: Caller) -> bytes:
+    return with_member(answer, "transaction_id", caller.label) if task in LABELLED else answer
 
 
 def info_of(order: Order, approved: Approved, language: str) -> TerminalInfo:

@@ -43,6 +43,9 @@ NAMES: dict[int, str] = {task: task.name.lower() for task in Task}
 
 TASKS: frozenset[int] = frozenset(Task)
 
+LABELLED: frozenset[int] = TASKS - {Task.TOTALS}
+"""Tasks whose operations carry a ``transaction_id``, in every answer (specification 4.4)."""
+
 READING: frozenset[int] = frozenset({Task.DISCOUNT_CARD, Task.TOTALS})
 """Tasks that move no money: when their answer is lost, nothing has to be found out."""
 

@@ -16,7 +16,7 @@ from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
 from dmtwisted.terminals.answers import Caller, answer_of, masked, refusal_of
-from dmtwisted.terminals.interface import Approved, Order, Task, Verdict
+from dmtwisted.terminals.interface import LABELLED, Approved, Order, Task, Verdict
 
 KIND = "pay"
 """The kind of a terminal's operations in the journal."""
@@ -36,7 +36,7 @@ MOVING: tuple[tuple[int, ...], ...] = (
 """Tasks that move money when they are approved; those of one set do the same."""
 
 REMEMBERED = 500
-"""Operations that are searched for the one that a cancel names."""
+"""Operations that are searched for the one that a cancel names, or for the last one with a label."""
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -177,10 +177,13 @@ class PayJournal:
                 self._unconfirmed.pop(n, None)
 
     async def latest(self, label: str) -> Operation | None:
-        """The latest operation with this label, of all for an empty label, in whatever state."""
+        """The latest operation with this label, of all that have one for an empty label, in whatever state."""
         await self._hand_in()
         row = await self._store.latest(self._n, KIND, label.lower())
-        return None if row is None else operation_of(row)
+        if row is None or row.task in LABELLED:
+            return None if row is None else operation_of(row)
+        found = await self._find(OperationQuery([self._n], [KIND], limit=REMEMBERED))
+        return next((operation for operation in found if operation.task in LABELLED), None)
 
     async def now(self, operation: Operation) -> Operation:
         """``operation`` as the journal has it now."""

@@ -104,9 +104,12 @@ class TerminalService:
     # Tasks
 
     async def perform(self, request: TaskRequest, language: str) -> bytes:
-        """Do a task of ``type`` 3. Every answer has its ``transaction_id``."""
+        """Do a task of ``type`` 3."""
         pay = request.pay
         task = pay.task if pay is not None and pay.task is not None else -1
+        if task == Task.TOTALS:
+            # It carries no label: one that is given neither finds it nor hides an operation.
+            request = msgspec.structs.replace(request, transaction_id="", transaction_search=NEW)
         caller = Caller(request.device, request.source, request.tag, label_of(request.transaction_id), language)
         try:
             return await self._perform(request, caller)

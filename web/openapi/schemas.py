@@ -135,15 +135,17 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
     root["res_action"] = {"enum": [0, 1, 2, 3], "description": "What the caller does next: see the introduction."}
     root["task_status"] = {"enum": [1, 2, 3], "description": "1 done now, 2 found in the journal, 3 refused."}
     root["dt"] = {"type": "string", "pattern": "^([0-9]{17})?$", "description": "yyyyMMddHHmmssSSS, Kyiv."}
-    label = {"transaction_id": {"type": "string", "description": "Label of a terminal's operation."}}
+    label = {
+        "transaction_id": {"type": "string", "description": "Label of a terminal's operation; task 10 has none."}
+    }
     forms = {name: {"type": "string", "description": "Print form, a data URI."} for name in FORMS}
 
-    def answered(text: str, members: Mapping[str, Any], more: Mapping[str, Any], required: tuple[str, ...]) -> Schema:
+    def answered(text: str, members: Mapping[str, Any], more: Mapping[str, Any]) -> Schema:
         return {
             "type": "object",
             "description": text,
             "properties": {**copy.deepcopy(root), **members, **more},
-            "required": [*answer["required"], *required],
+            "required": answer["required"],
             "additionalProperties": False,
         }
 
@@ -151,7 +153,6 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
         "The task failed, or its outcome is unknown: see res and res_action.",
         {"res": {"$ref": REF + "ResultCode"}, "info": {"type": "object", "maxProperties": 0}},
         label,
-        (),
     )
     refusal["properties"]["res"] = {"allOf": [ref("ResultCode"), {"exclusiveMinimum": 0}]}
     made = {"Refusal": refusal}
@@ -163,13 +164,12 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
             f"A successful task; info is {name}.",
             {"res": success, "type": {"const": kind}, "info": ref(name)},
             label if terminal else forms,
-            ("transaction_id",) if terminal else (),
         )
     made["TaskAnswer"] = {
         "description": "The answer to every task, with HTTP 200.",
         "anyOf": [ref(name) for name in made],
     }
-    done = answered("A successful service method.", {"res": success, "info": _SERVICE_INFO}, label, ())
+    done = answered("A successful service method.", {"res": success, "info": _SERVICE_INFO}, label)
     made["ServiceDone"] = done
     made["ServiceAnswer"] = {"anyOf": [ref("ServiceDone"), ref("TerminalAnswer"), ref("Refusal")]}
     return made

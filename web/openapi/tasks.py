@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dmtwisted.terminals.interface import LABELLED
 from dmtwisted.terminals.orders import NEEDED
 
 REGISTER, PRINTER, TERMINAL = "test", "prn", "pos"
@@ -158,12 +159,12 @@ def _pay(number: int, key: str, title: str, task: int, may: tuple[str, ...] = ()
         "source": "till 1",
         "device": TERMINAL,
         "type": 3,
-        "transaction_id": LABELS % number,
-        "transaction_search": 2,
+        **({"transaction_id": LABELS % number, "transaction_search": 2} if task in LABELLED else {}),
         "pay": {"task": task, **members},
     }
     needs = tuple(f"pay.{member}" for member in NEEDED.get(task, ()))
-    minds = (*(f"pay.{member}" for member in may), "transaction_id", "transaction_search")
+    label = ("transaction_id", "transaction_search") if task in LABELLED else ()
+    minds = (*(f"pay.{member}" for member in may), *label)
     return Task(key, title, 3, task, body, "TerminalInfo", ("device", "type", *needs), minds, res=res, fills=fills)
 
 
