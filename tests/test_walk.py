@@ -242,7 +242,9 @@ class Walk(RuleBasedStateMachine):
         self.store.repair()
         self.shop.scenario()
         status = self.answer({"device": "test", "type": 1, "fiscal": {"task": STATUS}})
-        assert (status["res"], status["warnings"]) == (0, []), status
+        assert status["res"] == 0, status
+        # A receipt whose answer was lost may be named; its caller repeats it by its tag.
+        assert {warning["code"] for warning in status["warnings"]} <= {3004}, status
         ledger = self.shop.ledger()
         found = self.journal()
         # Every document has a tag, so journal and ledger have the same documents, each once.

@@ -106,7 +106,8 @@ class Day:
         self.score.lost[how] += 1
         hears: Caller = heard
         if how in TAX:
-            self.shop.scenario({"on": KINDS[body["fiscal"]["task"]], "then": how})
+            unknown = {"on": "probe", "then": "lost_before", "times": 0}
+            self.shop.scenario({"on": KINDS[body["fiscal"]["task"]], "then": how}, unknown)
         elif how in STORE:
             self.blows.at(self.dice.randint(1, 3), how)
         else:

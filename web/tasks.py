@@ -70,12 +70,12 @@ class TaskResource(Resource):
         language = language_of(request, self._default_language)
         # The task runs in a copy of this context, so only its own log lines carry the name.
         before, trusted = request_id.set(name), TRUSTED.set(partial(self._trusts, request))
-        nobody = caller.set(partial(_received, request))
+        asking = caller.set(partial(_received, request))
         more = () if self._more is None else self._more(request)
         answer = Deferred.fromCoroutine(self._execute(body, language, *more))
         request_id.reset(before)
         TRUSTED.reset(trusted)
-        caller.reset(nobody)
+        caller.reset(asking)
 
         def send(answer: bytes) -> None:
             # The client may have disconnected; the task was done all the same.

@@ -107,11 +107,8 @@ class SoftwareRegister:
     async def _make(self, request: TaskRequest, fiscal: FiscalRequest, fingerprint: bytes, language: str) -> Done:
         """The document of the task, or what its tag has already."""
         books, tagged = self._books, fiscal.task in TAGGED
-        like, told = b"", []
-        if self._unheard.receipts:
-            if request.untagged and self._settings.untagged_repeat != "sell":
-                like = self._unheard.content_of(request.repeats) or fingerprint
-            told = self._unheard.due(like)
+        like = self._like(request, fingerprint)
+        told = self._unheard.due(like)
         # What a card was charged for is not answered with another receipt.
         if like and self._settings.untagged_repeat == "return" and not request.paid:
             returned = await self._returned(like, language)
@@ -140,6 +137,12 @@ class SoftwareRegister:
             return self._repeat(done, request, fingerprint, language)
         self._unheard.answered(told, like, draft, submissions[0].fiscal_number, fingerprint)
         return self._done(done, draft, submissions[0].fiscal_number)
+
+    def _like(self, request: TaskRequest, fingerprint: bytes) -> bytes:
+        """The content by which a task without a tag may be the repeat of an unheard receipt; empty for any other."""
+        if not (self._unheard.receipts and request.untagged) or self._settings.untagged_repeat == "sell":
+            return b""
+        return self._unheard.content_of(request.repeats) or fingerprint
 
     async def _returned(self, like: bytes, language: str) -> Done | None:
         """The answer of an unheard receipt with the content ``like``, in place of a second receipt."""

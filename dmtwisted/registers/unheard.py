@@ -110,6 +110,7 @@ class Unheard:
         query = DocumentQuery(devices=[self._n], number=number, limit=1)
         for row in (await self._store.find_documents(query)).documents:
             document = documents.decode(row.value)
+            # The kind of register tasks with a tag; `bookkeeping`, which names it, imports this module.
             operation = await self._store.find(self._n, "fiscal", document.caller.tag)
             fingerprint = operation.fingerprint if operation is not None else b""
             self.found(document, row.fiscal_number, fingerprint)

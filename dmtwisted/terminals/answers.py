@@ -130,10 +130,10 @@ def masked_card(approved: Approved) -> Approved:
     )
 
 
-def charged_before(approved: Approved, at: int, language: str) -> Warning:
+def charged_before(kopecks: int, at: int, rrn: str, language: str) -> Warning:
     """The warning in the answer of an operation whose label an approved one had before, begun ``at``."""
-    sum_, when = f"{approved.sum // 100}.{approved.sum % 100:02d}", f"{kyiv(at):%d.%m.%Y %H:%M:%S}"
-    words = _CHARGED.for_language(language) % (sum_, when, approved.rrn or "-")
+    sum_, when = f"{kopecks // 100}.{kopecks % 100:02d}", f"{kyiv(at):%d.%m.%Y %H:%M:%S}"
+    words = _CHARGED.for_language(language) % (sum_, when, rrn or "-")
     return Warning.by(Refused(Res.MAY_BE_REPEAT, words), language)
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from dmtwisted.answers import warned
 from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
-from dmtwisted.terminals.answers import Caller, answer_of, masked, refusal_of
+from dmtwisted.terminals.answers import Caller, answer_of, charged_before, masked, refusal_of
 from dmtwisted.terminals.interface import LABELLED, Approved, Order, Task, Verdict
 
 KIND = "pay"
@@ -39,6 +40,15 @@ REMEMBERED = 500
 """Operations that are searched for the one that a cancel names, or for the last one with a label."""
 
 
+class Charged(msgspec.Struct, frozen=True):
+    """An earlier operation under the same label that moved money, of which the answer warns."""
+
+    sum: int
+    at: int
+    """When it began."""
+    rrn: str
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the journal keeps of an operation besides its answer: enough to recover it and to answer late."""
 
@@ -50,6 +60,14 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     verdict: Verdict | None = None
     unheard: bool = False
     """It ended when no caller was waiting for it any more."""
+    before: Charged | None = None
+
+    def warned(self, answer: bytes) -> bytes:
+        """``answer`` of this operation, with a warning when its label was charged before."""
+        if self.before is None:
+            return answer
+        charged = charged_before(self.before.sum, self.before.at, self.before.rrn, self.caller.language)
+        return warned(answer, [charged])
 
 
 _encode = msgspec.json.Encoder().encode
@@ -107,7 +125,7 @@ class PayJournal:
         """Store how it ended; ``heard`` says whether a caller is waiting for it."""
         verdict, old = masked(verdict), operation.record
         record = msgspec.structs.replace(old, sent=True, verdict=verdict, unheard=not heard)
-        answer = answer_of(old.caller, operation.task, operation.at, old.order, verdict)
+        answer = old.warned(answer_of(old.caller, operation.task, operation.at, old.order, verdict))
         state, res = (State.DONE, 0) if isinstance(verdict, Approved) else (State.REFUSED, verdict.res)
         return await self._conclude(operation, state, record, res, answer)
 
@@ -120,8 +138,9 @@ class PayJournal:
         return await self._refuse(operation, State.UNKNOWN, refused)
 
     async def _refuse(self, operation: Operation, state: State, refused: Refused) -> Operation:
-        answer = refusal_of(operation.record.caller, operation.task, operation.at, refused)
-        return await self._conclude(operation, state, operation.record, refused.res.code, answer)
+        record = operation.record
+        answer = record.warned(refusal_of(record.caller, operation.task, operation.at, refused))
+        return await self._conclude(operation, state, record, refused.res.code, answer)
 
     async def _conclude(
         self, operation: Operation, state: State, record: Record, res: int, answer: bytes
@@ -189,7 +208,7 @@ class PayJournal:
         """``operation`` as the journal has it now."""
         return next(await self._find(OperationQuery(n=operation.n)), operation)
 
-    async def charged(self, task: int, label: str) -> Operation | None:
+    async def charged(self, task: int, label: str) -> Charged | None:
         """The latest operation like ``task`` with this label that moved money."""
         alike = next((tasks for tasks in MOVING if task in tasks), ())
         query = OperationQuery([self._n], [KIND], [State.DONE], key=label.lower())
@@ -199,7 +218,7 @@ class PayJournal:
                 continue
             # Of a payment that stopped at its card the first operation has the card only.
             if operation.task != Task.READ_CARD or verdict.rrn or verdict.cancelid:
-                return operation
+                return Charged(verdict.sum, operation.at, verdict.rrn)
         return None
 
     async def last_ended(self) -> Operation | None:

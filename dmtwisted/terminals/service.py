@@ -24,23 +24,14 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from zope.interface.verify import verifyObject
 
-from dmtwisted.answers import repeated, warned
+from dmtwisted.answers import repeated
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.requests import TASK_EXPECTED, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.answers import (
-    Caller,
-    answer_of,
-    broken_off,
-    charged_before,
-    masked,
-    masked_card,
-    nothing_sent,
-    refusal_of,
-)
+from dmtwisted.terminals.answers import Caller, answer_of, broken_off, masked, masked_card, nothing_sent, refusal_of
 from dmtwisted.terminals.interface import (
     READING,
     TASKS,
@@ -73,8 +64,6 @@ class Run:
     """A running operation; after a stop at the card, ``operation`` becomes the one of task 7."""
 
     operation: Operation
-    before: Operation | None = None
-    """The one that moved money under the same label, of which the answer warns."""
     card: Approved | None = None
     over: bool = False
     """It has ended, though its end may not be stored yet."""
@@ -149,14 +138,9 @@ class TerminalService:
         try:
             verdict = await (self._stop_at_card(run) if pay.task == Task.READ_CARD else self._run(run))
         except Refused as refused:
-            answer = refusal_of(caller, pay.task, run.operation.at, refused)
-        else:
-            answer = answer_of(caller, pay.task, run.operation.at, run.operation.record.order, verdict)
-        before = run.before
-        if before is None:
-            return answer
-        assert isinstance(before.record.verdict, Approved)
-        return warned(answer, [charged_before(before.record.verdict, before.at, caller.language)])
+            return run.operation.record.warned(refusal_of(caller, pay.task, run.operation.at, refused))
+        record = run.operation.record
+        return record.warned(answer_of(caller, pay.task, run.operation.at, record.order, verdict))
 
     async def pay(self, order: Order, caller: Caller) -> tuple[int, Verdict]:
         """An operation as a part of a larger task: its number in the journal, and its verdict.
@@ -193,7 +177,7 @@ class TerminalService:
         if order.task == Task.CANCEL:
             order = await self._whole_or_part(order)
         before = await self._journal.charged(order.task, caller.label) if again else None
-        self._running = run = Run(await self._journal.begin(order.task, Record(order, caller)), before)
+        self._running = run = Run(await self._journal.begin(order.task, Record(order, caller, before=before)))
         reached("payment.intent-stored")
         return run
 
@@ -406,8 +390,8 @@ class TerminalService:
             await self._go_on(order, proceed)
             outcome = await run.outcome
         if isinstance(outcome, Refused):
-            return refusal_of(caller, Task.FINISH, finishing.at, outcome)
-        return answer_of(caller, Task.FINISH, finishing.at, order, outcome)
+            return record.warned(refusal_of(caller, Task.FINISH, finishing.at, outcome))
+        return record.warned(answer_of(caller, Task.FINISH, finishing.at, order, outcome))
 
     async def _copy(self, operation: Operation, outcome: Verdict | Refused) -> None:
         if not isinstance(outcome, Refused):
