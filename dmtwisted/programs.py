@@ -90,7 +90,7 @@ class Programs:
     def __init__(
         self, store: IStore, clock: ServiceClock, settings: ServiceSettings | None = None, training: bool = False
     ) -> None:
-        self._store, self._clock, self._settings, self._training = store, clock, settings, training
+        self._store, self._clock, self._settings, self.training = store, clock, settings, training
         self._fresh: Kept = {}
         self._unsure: tuple[bytes, Kept] | None = None
         self._lock = DeferredLock()
@@ -143,7 +143,7 @@ class Programs:
         if self._settings is None:
             return False
         wish = self._settings.now.warn_unknown
-        return wish == ALWAYS or (wish == TRAINING and self._training)
+        return wish == ALWAYS or (wish == TRAINING and self.training)
 
     def _unlisted(self, strays: Mapping[str, Stray]) -> list[tuple[str, Stray]]:
         """``strays`` without those that the shop knows: by name, or by path without indexes."""

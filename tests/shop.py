@@ -28,10 +28,11 @@ class Shop:
     """A service in training mode with one register, `test`.
 
     :param whole: with all devices of a new service in training mode: a printer and a terminal too.
+    :param warns: whether answers warn of members that are ignored, as in training mode; most tests send some.
     """
 
-    def __init__(self, case: SynchronousTestCase, whole: bool = False, **service: Any) -> None:
-        self._case = case
+    def __init__(self, case: SynchronousTestCase, whole: bool = False, warns: bool = False, **service: Any) -> None:
+        self._case, self._warns = case, warns
         self.clock = Clock()
         self.clock.advance(MORNING)
         self.store = MemoryStore()
@@ -49,6 +50,7 @@ class Shop:
 
     def _open(self) -> Core:
         core = Core(self._config, self.store, self.clock, self.state)
+        core.dispatcher.programs.training &= self._warns
         self._case.successResultOf(Deferred.fromCoroutine(core.open()))
         return core
 

@@ -21,7 +21,7 @@ class ProgramCase(SynchronousTestCase):
     training = True
 
     def setUp(self) -> None:
-        self.shop = Shop(self, training=self.training)
+        self.shop = Shop(self, warns=True, training=self.training)
         self.shop.open_shift()
 
     def set(self, **changes: Any) -> None:
@@ -100,7 +100,7 @@ class WarningTests(ProgramCase):
 
     def test_of_every_device(self) -> None:
         """Terminals and printers warn as registers do; for printers also in the lines."""
-        shop = Shop(self, whole=True)
+        shop = Shop(self, whole=True, warns=True)
 
         def said(body: dict[str, Any]) -> list[str]:
             due = shop.asked(body, "en")
