@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -10,10 +11,14 @@ from msgspec import Meta
 
 from dmtwisted.clock import kyiv
 from dmtwisted.devices.driver import PRINTER, Driver, Surroundings
+from dmtwisted.documents.model import Element
+from dmtwisted.printing.result import PrintResult
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.printing.settings import known_profile
 from dmtwisted.printing.ways import LineWay
+from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
+from protocols.simulators.scenario import Then
 
 
 class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -33,6 +38,9 @@ class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields
         known_profile(self.profile)
 
 
+_NUMBERS = {str(res.code): res for res in Res if res is not Res.OK}
+
+
 class TrainingPrinter(PrinterService):
     """A printing service with its printer in the same process."""
 
@@ -50,6 +58,25 @@ class TrainingPrinter(PrinterService):
         endpoint = InProcessEndpoint(PrinterPort(self.printer), around.reactor)
         way = LineWay(self.printer.profile, endpoint, around.reactor, settings.job_ttl_s)
         super().__init__(row.n, row.name, around.store, way, around.clock)
+
+    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
+        """As any printer; a rule may also name a number of the catalogue, and then nothing is sent.
+
+        :raises Refused: with that line of the catalogue.
+        """
+        res = self._forced()
+        if res is not None:
+            raise Refused(res)
+        return await super().print(elements, paper, elsewhere)
+
+    def _forced(self) -> Res | None:
+        """The line of the catalogue that the next rule for a print names; the rule is used up."""
+        scenario = self.printer.scenario
+        rule = next((rule for rule in scenario.document()["rules"] if rule["on"] in ("print", "any")), None)
+        if rule is None or rule["then"] != Then.REFUSE or rule["code"] not in _NUMBERS:
+            return None
+        scenario.take("print")
+        return _NUMBERS[rule["code"]]
 
     def close(self) -> None:
         """Close the line and switch the printer off, so that it prints nothing after its ledger is closed."""

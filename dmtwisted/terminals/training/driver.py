@@ -8,7 +8,8 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.interface import Keep, Order, ReadCard
+from dmtwisted.terminals.interface import Declined, Keep, Order, ReadCard
+from dmtwisted.terminals.privatbank import driver as privatbank
 from dmtwisted.terminals.privatbank.driver import PrivatbankDriver
 from dmtwisted.terminals.privatbank.settings import PrivatbankSettings
 from dmtwisted.terminals.service import TerminalService
@@ -20,12 +21,22 @@ from protocols.simulators.privatbank_json import PrivatbankSimulator
 from protocols.simulators.scenario import Then
 from protocols.simulators.terminal import Terminal
 from protocols.terminals.privatbank_json.line import Pace
+from protocols.terminals.privatbank_json.messages import Reply
 
 POLL = 0.2
 """Seconds between two questions for the progress, which has to show the states of an operation of one second."""
 
 ADJUST = 5.0
 """Seconds for which a purchase stops at its card for the question that task 6 asks at once."""
+
+
+LAST_OF_BANKS = 299
+"""Greater numbers of a rule are those of the catalogue, but for the terminal's own from 1000 on."""
+
+FORCED = {
+    f"{res.code:04d}": res for res in Res if res.code > LAST_OF_BANKS and f"{res.code:04d}" not in privatbank.TERMINAL
+}
+"""The line of the catalogue for the code of a rule, as the wire spells it."""
 
 
 class TrainingDriver(PrivatbankDriver):
@@ -58,6 +69,11 @@ class TrainingDriver(PrivatbankDriver):
             return await super().read_card(order, snapshot, keep)
         finally:
             self._device.adjust = 0.0
+
+    def _declined(self, order: Order, reply: Reply) -> Declined:
+        """As any terminal; a rule may also name a number of the catalogue."""
+        res = FORCED.get(reply.code)
+        return super()._declined(order, reply) if res is None else Declined.of(res, text=reply.text)
 
     def close(self) -> None:
         """Close line, ledger and journal."""
