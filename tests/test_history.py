@@ -297,7 +297,10 @@ class History:
             {"type": code, "sum": hryvnias(self._dice.randint(1, 20_000)), **(CARD_DATA if code == CARD else {})}
             for code in codes
         ]
-        self._success(task, {"receipt": {"sum": hryvnias(sum(kopecks(paid["sum"]) for paid in pays)), "pays": pays}})
+        body = {"sum": hryvnias(sum(kopecks(paid["sum"]) for paid in pays)), "pays": pays}
+        if task == 16 and sum(kopecks(paid["sum"]) for paid in pays if paid["type"] == CASH) > self._books.safe:
+            return self._refusal(task, {"receipt": body}, frozenset({1077}))
+        self._success(task, {"receipt": body})
         self._books.money(pays, came_in=task == 15)
 
     def _storno(self) -> None:

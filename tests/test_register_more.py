@@ -371,6 +371,20 @@ class TurnoverTests(_WithShop):
         """An expense lowers the drawer by its cash."""
         self.assertTells(self.done(self.turn_over(16, "30.50")), task=16, safe=69.5, printinfo={"sum_topay": 30.5})
 
+    @promises("7.codes.1")
+    def test_expense_without_the_cash(self) -> None:
+        """1077: an expense in cash is no larger than the drawer; its card part, and an income, may be."""
+        self.assertRefused(self.turn_over(16, "100.50"), 1077)
+        cash, card = {"type": 0, "sum": "100.50"}, {**BY_CARD, "sum": 200}
+        self.assertRefused(self.turn_over(16, "300.50", pays=[cash, card]), 1077)
+        self.assertTells(self.done(self.turn_over(16, 200, pays=[card])), safe=100.0)
+        self.assertTells(self.done(self.turn_over(16, 10, not_check_safe=True)), safe=90.0)
+        self.assertTells(self.done(self.turn_over(16, 100, not_check_safe=True)), safe=-10.0)
+        self.assertTells(self.done(self.turn_over(15, 500)), safe=490.0)
+        self.assertTells(self.done(self.turn_over(16, 490)), safe=0.0)
+        self.shop.settings(check_cash=False)
+        self.assertTells(self.done(self.turn_over(16, 1)), safe=-1.0)
+
     def test_entries(self) -> None:
         """The tax service gets both by their names."""
         self.turn_over(15, 30)

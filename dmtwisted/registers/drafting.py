@@ -244,8 +244,11 @@ class Drafting:
         return self._document(documents.WITHDRAWAL, asked.request, asked.state, cash=cash)
 
     def _turnover(self, asked: Asked) -> Document:
-        value = turnover(_receipt_of(asked.fiscal), self._settings, self._rates, self._name)
+        given = _receipt_of(asked.fiscal)
+        value = turnover(given, self._settings, self._rates, self._name)
         kind = documents.INCOME if asked.request.task == INCOME else documents.EXPENSE
+        if kind == documents.EXPENSE and not given.not_check_safe:
+            self._check_cash(asked.state, value.in_cash)
         return self._document(kind, asked.request, asked.state, receipt=value)
 
     def _z(self, asked: Asked) -> Document:
