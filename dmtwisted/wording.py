@@ -92,6 +92,7 @@ object = об’єкт
 {} | {} = {} або {}
 # Wires.
 the device is not reached: {} = пристрій недосяжний: {}
+the service stops = сервіс зупиняється
 no answer in {} s = немає відповіді за {} с
 no connection in {} s = немає з’єднання за {} с
 nothing is listening there = там ніхто не слухає
