@@ -516,6 +516,44 @@ class OfflineTests(PrroCase):
 
         breaker._exchange = carry
 
+    def spoil(self, name: str, value: Any) -> None:
+        """Let the server's answers have ``value`` in their member ``name``."""
+        breaker = self.shop.built()._channel._server._exchange
+        inner = breaker._exchange
+
+        async def carry(method: str, url: str, headers: Any, body: bytes) -> Reply:
+            reply: Reply = await inner(method, url, headers, body)
+            if name.encode() not in reply.body:
+                return reply
+            return replace(reply, body=json.dumps({**json.loads(reply.body), name: value}).encode())
+
+        breaker._exchange = carry
+
+    def test_unexpected_member(self) -> None:
+        """A member that nobody reads may be of any type: the register comes home, and lost answers are found."""
+        values: tuple[Any, ...] = ("a7f3", {"Id": 1}, None, 1.5, [])
+        for value in values:
+            self.setUp()
+            self.offline()
+            for name in ("ShiftId", "ShiftState", "OfflineSessionDuration", "CheckDocType"):
+                self.spoil(name, value)
+            self.assertEqual(self.go("online"), 0, value)
+            self.shop.rules({"on": "sale", "then": "lost_after"})
+            self.assertTold(self.sell(70, "lost"), 0)
+
+    def test_malformed_answer(self) -> None:
+        """An answer without what is needed is called malformed; it does not say that the server cannot be reached."""
+        self.offline()
+        self.spoil("NextLocalNum", {})
+        going = Deferred.fromCoroutine(self.shop.built().go_online("uk"))
+        refused = self.failureResultOf(going, Refused).value
+        self.assertEqual((refused.res.code, refused.action), (1035, 1))
+        self.assertEqual(refused.errortxt("en"), "Tax service: general error: malformed answer")
+        self.assertEqual(refused.errortxt("uk"), "ДПС: загальна помилка: відповідь неправильної форми")
+        self.assertIn("NextLocalNum", refused.aq_errortxt)
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().check()), Refused)
+        self.assertIn("malformed answer", str(failure.value))
+
     def test_refused(self) -> None:
         """A package that is refused leaves the register offline with the server's own words."""
         self.offline()
