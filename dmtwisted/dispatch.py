@@ -18,7 +18,7 @@ from dmtwisted.events import Events
 from dmtwisted.papers import Papers
 from dmtwisted.programs import Programs
 from dmtwisted.receipts import list_receipts
-from dmtwisted.registers.interface import PRINTED, TAGGED, Done
+from dmtwisted.registers.interface import PRINTED, TAGGED, AsksMeanwhile, Done
 from dmtwisted.requests import (
     TYPE_DOC,
     TYPE_FISCAL,
@@ -112,6 +112,9 @@ class Dispatcher:
     async def finish(self) -> None:
         """Refuse new tasks, and return when the running ones have ended."""
         self._stopping = True
+        for device in self._devices:
+            if isinstance(device.built, AsksMeanwhile):
+                device.built.stop_asking()
         if self._running:
             all_done: Deferred[None] = Deferred()
             self._finishing.append(all_done)

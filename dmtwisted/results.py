@@ -758,8 +758,8 @@ class Res(Enum):
     COLLISION_NOT_REPAIRED = _register(
         1075,
         Action.COLLISION,
-        "Колізію не усунуто, не вдалося дізнатися про останній оброблений чек",
-        "The collision is not repaired, the last processed receipt could not be learned",
+        "Колізію не усунуто: останній чек міг бути зареєстрований, повторіть його запит із тим самим tag",
+        "The collision is not repaired: the last receipt may exist, repeat its request with the same tag",
         "Повторіть останнє завдання з тим самим tag і тим самим вмістом: спершу сервіс з’ясує долю чека.",
         "Repeat the last task with the same tag and content: the service first learns its outcome.",
         "Не пробивайте новий чек замість цього, зачекайте хвилину й повторіть його ж.",

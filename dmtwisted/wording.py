@@ -92,6 +92,8 @@ object = об’єкт
 {} | {} = {} або {}
 # Wires.
 the device is not reached: {} = пристрій недосяжний: {}
+the service stops = сервіс зупиняється
+malformed answer: {} = відповідь неправильної форми: {}
 no answer in {} s = немає відповіді за {} с
 no connection in {} s = немає з’єднання за {} с
 nothing is listening there = там ніхто не слухає

@@ -17,11 +17,18 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.config import Config, ServiceConfig
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Unusable, UnusableDevice
+from dmtwisted.registers import asking
+from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 
 MORNING = 1_789_970_400.0
 """Monday, 21 September 2026, 09:00 in Kyiv, in seconds since 1970."""
+
+
+def hurry(case: SynchronousTestCase) -> None:
+    """Let callers grant no time for asking: a lost answer stays unknown until the next task."""
+    case.patch(asking, "GRANTED_S", asking.RESERVE_S)
 
 
 class Shop:
@@ -67,9 +74,19 @@ class Shop:
         return Deferred.fromCoroutine(self.core.dispatcher.execute(raw, language))
 
     def ask(self, body: dict[str, Any] | bytes, language: str = "uk") -> dict[str, Any]:
-        """The answer to ``body``, which must come at once."""
-        answer: dict[str, Any] = json.loads(self._case.successResultOf(self.asked(body, language)))
+        """The answer to ``body``, which must come at once, or as soon as a lost answer was asked for."""
+        due = self.asked(body, language)
+        self.settle(due)
+        answer: dict[str, Any] = json.loads(self._case.successResultOf(due))
         return answer
+
+    def settle(self, due: Deferred[Any]) -> None:
+        """Let time pass while a register asks for a document whose answer was lost."""
+        while not due.called and any(self._asks(device.built) for device in self.core.devices):
+            self.clock.advance(asking.PAUSE_S)
+
+    def _asks(self, built: Any) -> bool:
+        return isinstance(built, SoftwareRegister) and built._asking.under_way
 
     def fiscal(self, task: int, tag: str = "", device: str = "test", **members: Any) -> dict[str, Any]:
         """The answer to a task of ``type`` 1."""

@@ -27,6 +27,8 @@ from unittest import TestResult
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.registers.asking import Asking
+from dmtwisted.registers.channels.interface import Unknown
 from dmtwisted.store.values import DocumentQuery, OperationQuery, State
 from tests.batch_desk import Blows
 from tests.prro_shop import FIRST, PrroShop
@@ -80,6 +82,10 @@ class Score:
     kills: int = 0
     sessions: int = 0
     flaps: int = 0
+    lost: int = 0
+    """Documents whose answer was lost while a till waited."""
+    settled: int = 0
+    """Those of them whose outcome was known before the till was answered."""
     revoked: int = 0
     """Documents that were made again offline, and whose online copy was revoked."""
     answers: Counter[str] = field(default_factory=Counter)
@@ -98,6 +104,16 @@ class Day:
         self._left: dict[str, int] = {}
         self._shifts = 0
         self._revokes = settings.get("offline_after_lost_answer") == "revoke"
+        case.patch(Asking, "became", self._counted(Asking.became))
+
+    def _counted(self, became: Any) -> Any:
+        async def counted(asking: Asking, *arguments: Any, **named: Any) -> Any:
+            self.score.lost += 1
+            found = await became(asking, *arguments, **named)
+            self.score.settled += not isinstance(found, Unknown)
+            return found
+
+        return counted
 
     # Time
 
@@ -155,7 +171,10 @@ class Day:
         elif self._revokes and not self._left and not self.shop.built(DEVICE).away and dice.random() < 0.3:
             # The connection breaks while a document is being sent, and stays down for the next requests.
             self._left["away"] = dice.randint(2, 6)
-            rules = [{"on": "any", **dice.choice(LOST)}]
+            rules = [{"on": "any", **dice.choice(LOST)}, {"on": "probe", "then": "unreachable", "times": 0}]
+            if self.shop.built(DEVICE)._channel._skew is None:
+                # The register asks for the time before it sends anything.
+                rules.insert(0, {"on": "probe", "then": "accept"})
         if "errors" in self._left:
             rules += [{"on": on, "then": "refuse", "code": "503", "times": 0} for on in ("any", "probe")]
         self.shop.rules(*rules)
@@ -470,6 +489,7 @@ def words(name: str, score: Score) -> str:
         f"{score.receipts} receipts, {score.made} made ({score.offline} offline), {score.dropped} dropped",
         f"{score.repeats} repeats, {score.kills} kills, {score.sessions} offline sessions, {score.flaps} flaps, "
         f"{score.revoked} revoked",
+        f"{score.settled} of {score.lost} lost answers settled while the till waited",
     ]
     lines = [f"{name}: {'; '.join(counts)}."]
     lines += [f"  answers with res_action {kind}: {count}" for kind, count in sorted(score.answers.items())]

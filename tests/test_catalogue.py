@@ -108,11 +108,11 @@ def withdrawn(**cash: Any) -> Scene:
     return asked(14, cash={"type": 2, "sum": 10, **cash})
 
 
-def lost(shop: Shop) -> None:
-    """A sale with the tag `lost` reaches the tax service, but its answer is lost."""
+def lost(shop: Shop) -> Answer:
+    """A sale with the tag `lost` reaches the tax service, its answer is lost, and no question is answered."""
     shop.open_shift()
-    shop.scenario({"on": "sale", "then": "lost_after"})
-    shop.sell(100, "lost")
+    shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
+    return shop.sell(100, "lost")
 
 
 def unreadable_state(shop: Shop) -> Answer:
@@ -139,6 +139,7 @@ def offline(shop: Shop) -> None:
 def switch(shop: Shop, way: str) -> Refused | None:
     """Request that the register goes offline or online; return the refusal, if any."""
     going = Deferred.fromCoroutine(getattr(shop.core.devices.by_name("test").built, f"go_{way}")("uk"))
+    shop.settle(going)
     found: list[Failure] = []
     going.addErrback(found.append)
     if not found:
@@ -201,9 +202,7 @@ def damaged_z(shop: Shop) -> Answer:
 
 def unrepaired(shop: Shop) -> Answer:
     """The answer of a sale is lost, and the tax service cannot be queried about it."""
-    lost(shop)
-    shop.scenario({"on": "probe", "then": "lost_before"})
-    return shop.sell(5)
+    return lost(shop)
 
 
 def reused_in_collision(shop: Shop) -> Answer:
@@ -292,8 +291,10 @@ def twice_online(shop: Shop) -> Refused | None:
 def lost_end(shop: Shop) -> Refused | None:
     """A register goes online, loses the answer, and is requested to go online again."""
     offline(shop)
-    shop.scenario({"on": "any", "then": "accept"}, {"on": "any", "then": "lost_after"})
+    unanswered = {"on": "probe", "then": "unreachable", "times": 0}
+    shop.scenario({"on": "any", "then": "accept"}, {"on": "any", "then": "lost_after"}, unanswered)
     assert switch(shop, "online") is not None
+    shop.scenario()
     return switch(shop, "online")
 
 
@@ -396,8 +397,11 @@ def never_opened(shop: PrroShop) -> Answer:
 def not_processed(shop: PrroShop) -> Answer:
     """The tax service has a document whose answer was lost, and has not given it a number yet."""
     shop.load_key("one", keys().cashier)
-    shop.rules({"on": "open", "then": "lost_after"})
+    # The next number and the time are told, the question after the opening is not answered.
+    questions = {"on": "probe", "then": "accept", "times": 2}, {"on": "probe", "then": "unreachable", "times": 0}
+    shop.rules({"on": "open", "then": "lost_after"}, *questions)
     shop.fiscal(0, device="one")
+    shop.rules()
     documents = shop.far_end.books.registers[FIRST].documents
     documents[1] = replace(documents[1], number="")
     return shop.fiscal(0, device="one")
@@ -829,13 +833,16 @@ class ProducedTests(SynchronousTestCase):
 
     @promises("3.2.2.1")
     def test_unknown_outcome(self) -> None:
-        """1084 has res_action 2 while the outcome of the receipt is unknown, 1 when it was refused."""
+        """1075 has res_action 2 while the outcome of the receipt is unknown; what was refused is 1084 with 1."""
         shop = Shop(self)
         shop.open_shift()
-        for then, action in (("lost_after", 2), ("lost_before", 2), ("refuse", 1)):
-            shop.scenario({"on": "sale", "then": then, "code": "1084"})
+        unanswered = {"on": "probe", "then": "unreachable", "times": 0}
+        for then, res, action in (("lost_after", 1075, 2), ("lost_before", 1075, 2), ("refuse", 1084, 1)):
+            shop.scenario({"on": "sale", "then": then, "code": "1084"}, unanswered)
             answer = shop.sell()
-            self.assertEqual((answer["res"], answer["res_action"]), (1084, action), then)
+            self.assertEqual((answer["res"], answer["res_action"]), (res, action), then)
+            shop.scenario()
+            shop.fiscal(18)
 
     def test_codes_of_the_tax_service(self) -> None:
         """Each code of protocol A becomes its entry of the catalogue, and is reported with its own number."""

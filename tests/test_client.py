@@ -226,7 +226,8 @@ class SellTests(ClientCase):
     @promises("3.2.2.3")
     def test_tax_service_lost_it(self) -> None:
         """When the outcome is unknown (`res_action` 2), a repeat finds it out; the tax service has the sale once."""
-        self.shop.scenario({"on": "sale", "then": "lost_after"})
+        # As many questions as there is time for.
+        self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 18})
         self.assertEqual(self.do(self.sell()).res, 0)
         self.assertEqual((self.sales, self.tasks), (1, [1, 1]))
 

@@ -226,7 +226,7 @@ class FaultyTests(SuiteCase):
         decode = msgspec.json.Decoder(Paper).decode
         self.patch(TrainingChannel, "submit", again)
         [wrong] = report(STANDS[REGISTER, "training"][0], ("lost-answer-is-honest",)).failed
-        self.assertIn("receipts after the repeat: 1 was promised, 2 came", wrong.wrong)
+        self.assertIn("receipts behind a success: 1 was promised, 2 came", wrong.wrong)
 
     def test_register_loses_a_kopeck(self) -> None:
         """A register that calculates sums as binary fractions does not pass."""

@@ -17,7 +17,7 @@ from dmtwisted.store.values import StoreFailed
 from dmtwisted.turns import Turns
 from protocols.simulators import tax_service
 from protocols.simulators.scenario import Scenario
-from tests.shop import Shop, sale
+from tests.shop import Shop, hurry, sale
 from tests.specification import promises
 
 ROOT = (
@@ -359,13 +359,14 @@ class ResolveTests(SynchronousTestCase):
     """At the start, every unknown operation is queried once."""
 
     def setUp(self) -> None:
+        hurry(self)
         self.shop = Shop(self)
         for name in ("bar", "cafe"):
             self.shop.add(name)
         for name in ("test", "bar", "cafe"):
             self.shop.open_shift(name)
             self.shop.scenario({"on": "sale", "then": "lost_after"}, device=name)
-            self.assertEqual(self.shop.fiscal(1, "t", name, receipt=sale())["res"], 1084)
+            self.assertEqual(self.shop.fiscal(1, "t", name, receipt=sale())["res"], 1075)
 
     def probes(self) -> list[str]:
         """Start the service again and record whose documents it queries, without any task."""

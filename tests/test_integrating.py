@@ -96,13 +96,13 @@ class ProgramTests(SynchronousTestCase):
     """Each program of the page."""
 
     def setUp(self) -> None:
-        """A register that loses an answer, and a proxy that drops one."""
+        """A register that does not know the outcome of its first sale, and a proxy that drops an answer."""
         self.folder, self.service = shared()
         self.register = self.id().rpartition("_")[2]
         wanted = {"device": self.register, "kind": "register", "driver": "training", "settings": {}}
         self.assertEqual(self.service.request("POST", "/dm/api/v3/devices", wanted)[0], 201)
         self.path = self.service.device(self.register)
-        rules = {"rules": [{"on": "sale", "then": "lost_after"}]}
+        rules = {"rules": [{"on": "sale", "then": "refuse", "code": "1075"}]}
         self.service.request("PUT", f"{self.path}/scenario", rules)
         self.line = CuttingLine(self.service.port)
         thread = Thread(target=self.line.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

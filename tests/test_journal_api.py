@@ -11,7 +11,7 @@ from PIL import Image
 
 from dmtwisted.store.values import State
 from protocols.simulators.paper import render_png
-from tests.shop import sale
+from tests.shop import hurry, sale
 from tests.test_printing_service import ENGLISH, JOBS, PrintCase, lines
 from tests.web_case import DEVICES, HttpAnswer, fiscal
 from web.filters import LARGEST_PAGE, PAGE_SIZE
@@ -166,6 +166,7 @@ class ListTests(JournalCase):
     def test_unfinished(self) -> None:
         """Operations with an unknown outcome are listed with advice for a person, in both languages."""
         self.execute(fiscal(0), "/dm/execute")
+        hurry(self)
         self.shop.scenario({"on": "sale", "then": "lost_after"})
         self.execute(fiscal(1, "lost", receipt=sale()), "/dm/execute")
         self.rule("lost_after")

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 from datetime import UTC, datetime
+from itertools import product
 
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
@@ -23,9 +28,14 @@ from protocols.fiscal.crypto.key_formats import read_private_keys, write_private
 from protocols.fiscal.crypto.passwords import pkcs12_mac_key
 from protocols.fiscal.crypto.pkcs12_file import mac_fits, write_pkcs12
 from tests.vectors.fiscal_crypto import (
+    AES_BODY,
+    AES_ROUNDS,
+    AES_SALT,
+    AES_START,
     FILE_PASSWORD,
     IIT_FILE,
     JKS_FILE,
+    MAC_KEYS,
     PBES2_BODY,
     PBES2_SALT,
     PBES2_START,
@@ -52,6 +62,32 @@ def open_short(data: bytes, password: str) -> bytes:
     return open_iit(algorithm.take(), encrypted, password, FEW)
 
 
+def aes_scheme(salt: bytes, rounds: int, start: bytes, prf: str, size: int) -> bytes:
+    """The AlgorithmIdentifier of PBES2 with AES, as OpenSSL writes it (RFC 8018 A.4)."""
+    (kind,) = [oid for oid, name in oids.HMAC_SHA.items() if name == prf]
+    (cipher,) = [oid for oid, bytes_ in oids.AES_CBC.items() if bytes_ == size]
+    values = [der.octets(salt), der.integer(rounds)]
+    if prf != "sha1":
+        # SHA-1 is the default, which DER leaves out.
+        values.append(der.sequence(der.oid(kind), der.null()))
+    derivation = der.sequence(der.oid(oids.PBKDF2), der.sequence(*values))
+    encryption = der.sequence(der.oid(cipher), der.octets(start))
+    return der.sequence(der.oid(oids.PBES2), der.sequence(derivation, encryption))
+
+
+def pfx(shrouded: bytes, mac_key: bytes, salt: bytes) -> bytes:
+    """A PKCS#12 file with one encrypted key and a MAC of SHA-256, as OpenSSL puts it together (RFC 7292)."""
+
+    def tagged(kind: str, value: bytes) -> bytes:
+        return der.sequence(der.oid(kind), der.element(der.context(0), value))
+
+    safe = der.sequence(tagged(oids.DATA, der.octets(der.sequence(tagged(oids.SHROUDED_KEY_BAG, shrouded)))))
+    value = hmac.digest(mac_key, safe, "sha256")
+    stated = der.sequence(der.sequence(der.oid("2.16.840.1.101.3.4.2.1"), der.null()), der.octets(value))
+    mac = der.sequence(stated, der.octets(salt), der.integer(AES_ROUNDS))
+    return der.sequence(der.integer(3), tagged(oids.DATA, der.octets(safe)), mac)
+
+
 class OthersTests(SynchronousTestCase):
     """Files that others made."""
 
@@ -68,6 +104,39 @@ class OthersTests(SynchronousTestCase):
         pem = b"-----BEGIN " + name + b"\n" + base64.encodebytes(data) + b"-----END " + name + b"\n"
         opened = open_key_file(pem, FILE_PASSWORD)
         self.assertEqual((opened.kind, opened.keys), (Kind.PKCS8, (TEST_KEY,)))
+
+    def test_aes(self) -> None:
+        """A file with AES and HMAC with SHA-2 opens, bare or as PKCS#12 with a MAC of SHA-2."""
+        scheme = aes_scheme(AES_SALT, AES_ROUNDS, AES_START, "sha256", 32)
+        opened = open_key_file(der.sequence(scheme, der.octets(AES_BODY)), FILE_PASSWORD)
+        self.assertEqual((opened.kind, opened.keys), (Kind.PKCS8, (TEST_KEY,)))
+        data = pfx(der.sequence(scheme, der.octets(AES_BODY)), bytes.fromhex(MAC_KEYS["sha256"]), AES_SALT)
+        opened = open_key_file(data, FILE_PASSWORD)
+        self.assertEqual((opened.kind, opened.keys), (Kind.PKCS12, (TEST_KEY,)))
+        self.assertTrue(mac_fits(data, FILE_PASSWORD))
+        self.assertRaises(WrongPassword, open_key_file, data, "another")
+        damaged = data.replace(AES_BODY, AES_BODY[:-16] + bytes(16))
+        self.assertRaises(CryptoError, open_key_file, damaged, FILE_PASSWORD)
+        cut = der.sequence(scheme, der.octets(AES_BODY[:-1]))
+        self.assertRaises(Malformed, open_key_file, cut, FILE_PASSWORD)
+
+    def test_mac_keys(self) -> None:
+        """The key of a MAC is what OpenSSL derives, for each hash."""
+        for name, key in MAC_KEYS.items():
+            block = hashlib.new(name).block_size
+            derived = pkcs12_mac_key(FILE_PASSWORD, AES_SALT, AES_ROUNDS, block, name)
+            self.assertEqual(derived.hex(), key)
+
+    def test_every_aes(self) -> None:
+        """AES with each size of key and each hash opens; the library of the cipher made the files."""
+        for size, name in product((16, 24, 32), oids.HMAC_SHA.values()):
+            key = hashlib.pbkdf2_hmac(name, WORD.encode(), AES_SALT, FEW, size)
+            padding = 16 - len(PLAIN) % 16
+            cipher = Cipher(AES(key), CBC(AES_START)).encryptor()
+            body = cipher.update(PLAIN + bytes([padding]) * padding) + cipher.finalize()
+            data = der.sequence(aes_scheme(AES_SALT, FEW, AES_START, name, size), der.octets(body))
+            self.assertEqual(open_key_file(data, WORD).keys, (OWNER.key,), (size, name))
+            self.assertRaises(WrongPassword, open_key_file, data, "інший")
 
     def test_jks(self) -> None:
         """A Java key store opens with its key and its certificate."""

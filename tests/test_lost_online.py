@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -12,13 +13,13 @@ import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.registers import totals
+from dmtwisted.registers import asking, totals
 from dmtwisted.store.restored import NAME, Restored
 from dmtwisted.store.values import OperationQuery, State
 from protocols.simulators.fiscal_rules import Last
 from tests.batch_desk import Blows
 from tests.prro_shop import FIRST, PrroShop, keys
-from tests.shop import sale
+from tests.shop import hurry, sale
 from tests.test_offline_switch import went
 from tests.web_case import WebCase
 from web.site import Door
@@ -68,7 +69,17 @@ class LostCase(SynchronousTestCase):
         # A register that doubts the link would ask for the time first.
         self.shop.built()._channel._skew = 0.0
         self.shop.rules({"on": "sale", "then": ARRIVED[arrived]}, *GONE)
-        self.told(self.sell(amount, tag), 1084, 2)
+        with self.waiting():
+            self.told(self.sell(amount, tag), 1075, 2)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Nobody waits for the answer, and the register does not go offline, as if it died and started again."""
+        register = self.shop.built()
+        patches = [self.patch(asking, "GRANTED_S", asking.RESERVE_S), self.patch(register, "_revokes", False)]
+        yield
+        for patch in patches:
+            patch.restore()
 
     def home(self) -> int:
         """Bring the register home by hand: 0, or the code of the refusal."""
@@ -158,7 +169,8 @@ class RevokedTests(LostCase):
         ):
             self.setUp()
             self.shop.rules({"on": "any", "then": "lost_after"}, *GONE)
-            self.told(self.do(task, "a", **members), 1084, 2)
+            with self.waiting():
+                self.told(self.do(task, "a", **members), 1075, 2)
             self.assertTrue(self.told(self.do(task, "a", **members))["info"]["isoffline"], task)
             self.assertEqual(self.home(), 0, task)
             told = self.ledger()
@@ -205,6 +217,40 @@ class RevokedTests(LostCase):
                 self.assertEqual(noted["number"], self.shop.far_end.entries()[2].number)
 
 
+class AtOnceTests(LostCase):
+    """While the caller waits."""
+
+    def lost_at_once(self, arrived: bool, tag: str = "a", task: int = 1, **members: Any) -> dict[str, Any]:
+        """The answer to a task whose document is lost, and no question is answered."""
+        self.shop.built()._channel._skew = 0.0
+        self.shop.rules({"on": "any", "then": ARRIVED[arrived]}, *GONE)
+        return self.do(task, tag, **(members or {"receipt": sale(50)}))
+
+    def test_offline(self) -> None:
+        """After two questions without an answer the caller gets an offline receipt as its first answer."""
+        for arrived, revoked in ((True, [("sale", 5000), ("storno", 0)]), (False, [])):
+            self.setUp()
+            before = self.shop.clock.seconds()
+            answer = self.told(self.lost_at_once(arrived))
+            self.assertEqual((answer["info"]["isoffline"], answer["task_status"]), (True, 1))
+            self.assertEqual(self.shop.clock.seconds() - before, 1)
+            self.assertEqual(self.sell(50, "a"), {**answer, "task_status": 2})
+            self.assertEqual(self.home(), 0)
+            self.assertEqual(self.ledger(), [*revoked, ("sale", 5000)])
+            self.close(5000)
+
+    def test_cannot(self) -> None:
+        """What may not be made again offline is 1075, and waits: without a tag, a storno, and a Z."""
+        self.told(self.sell(10, "first"))
+        for task, tag in ((1, ""), (17, ""), (11, "z")):
+            with self.subTest(task=task):
+                self.told(self.lost_at_once(True, tag, task), 1075, 2)
+                self.assertIsNone(self.state().offline)
+                self.shop.rules()
+                self.shop.clock.advance(31)
+                self.told(self.shop.fiscal(18, "", "one"))
+
+
 class WaitsTests(LostCase):
     """When it waits as before."""
 
@@ -248,7 +294,7 @@ class WaitsTests(LostCase):
             self.shop.rules({"on": "any", "then": "lost_after"}, *GONE)
             self.shop.built()._channel._skew = 0.0
             tag = f"task {task}"
-            self.told(self.do(task, tag), 1084, 2)
+            self.told(self.do(task, tag), 1075, 2)
             self.told(self.do(task, tag), 1075, 2)
             self.assertIsNone(self.state().offline)
             self.shop.rules()
@@ -259,7 +305,7 @@ class WaitsTests(LostCase):
     def test_closing(self) -> None:
         """A closing that was lost after its Z goes forward only."""
         self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": "lost_after"}, *GONE)
-        self.told(self.do(11, "z"), 1084, 2)
+        self.told(self.do(11, "z"), 1075, 2)
         self.told(self.do(11, "z"), 1075, 2)
 
     def test_without_tag(self) -> None:
@@ -321,6 +367,7 @@ class HomeTests(LostCase):
 
     def test_package_lost(self) -> None:
         """A first package whose answer was lost, or that never arrived, is there once in the end."""
+        hurry(self)
         for arrived in (True, False):
             for then in ("lost_before", "lost_after", "unreachable", "garbage", "refuse"):
                 for crash in (True, False) if SLOW else (arrived,):
@@ -367,7 +414,6 @@ class ShownTests(WebCase):
         self.shop, self.door = shop, Door(shop.core)
         self.assertEqual(shop.fiscal(0, "opening", "one")["res"], 0)
         shop.rules({"on": "sale", "then": "lost_after"}, *GONE)
-        self.assertEqual(shop.fiscal(1, "a", "one", receipt=sale(50))["res"], 1084)
         self.assertEqual(shop.fiscal(1, "a", "one", receipt=sale(50))["res"], 0)
         self.assertEqual(self.copies(), [("unknown", "", "3")])
         shop.rules()

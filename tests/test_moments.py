@@ -52,9 +52,10 @@ class JournalTests(SynchronousTestCase):
         """While the outcome is unknown there is no answer; when it was looked up, sending keeps its time."""
         self.assertEqual(self.shop.fiscal(0, "open", device="one")["res"], 0)
         first = self.shop.core.clock.now()
-        self.prro.rules({"on": "sale", "then": "lost_after"})
+        self.prro.rules({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
         self.assertEqual(self.shop.fiscal(1, "sale-1", device="one", receipt=sale())["res_action"], 2)
         self.assertEqual(self.way("one", "sale-1"), {2: Moments(first, first, 0)})
+        self.prro.rules()
         self.shop.clock.advance(30)
         self.assertEqual(self.shop.fiscal(1, "sale-1", device="one", receipt=sale())["res"], 0)
         self.assertEqual(self.way("one", "sale-1"), {2: Moments(first, first, self.shop.core.clock.now())})

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.results import Refused, Res
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
-from tests.shop import Shop
+from tests.shop import Shop, hurry
 from tests.specification import promises
 from tests.vectors.fiscal_offline import CONTROL_NUMBERS
 
@@ -181,6 +181,7 @@ class GoOnlineTests(OfflineCase):
 
     def test_faults_on_the_way(self) -> None:
         """Whatever breaks while handing in, the next try completes it: nothing lost, nothing twice."""
+        hurry(self)
         for then in ("unreachable", "lost_before", "lost_after", "garbage", "silent", "refuse"):
             for package in range(3):
                 self.shop = Shop(self)

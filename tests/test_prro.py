@@ -36,7 +36,7 @@ from protocols.fiscal.https import HttpsExchange
 from protocols.fiscal.verdicts import Reply
 from tests.certificates import make_certificate, make_key, pem
 from tests.prro_shop import FIRST, TIN, PrroShop, container, keys
-from tests.shop import MORNING, sale
+from tests.shop import MORNING, hurry, sale
 from tests.web_case import WebCase
 from web.site import Door
 
@@ -69,6 +69,7 @@ class PrroCase(SynchronousTestCase):
     def go(self, way: str, device: str = "one") -> int:
         """Ask the register to go offline or online: 0, or the code of the refusal."""
         going = Deferred.fromCoroutine(getattr(self.shop.built(device), f"go_{way}")("uk"))
+        self.shop.settle(going)
         going.addErrback(_code_of)
         return self.successResultOf(going) or 0
 
@@ -250,25 +251,26 @@ class LostAnswerTests(PrroCase):
     """The worst day: the document was taken, the answer was lost."""
 
     def test_lost_after(self) -> None:
-        """The sale is known again by its number, its repeat gets the number that it has, and there is one receipt."""
-        self.shop.rules({"on": "sale", "then": "lost_after"})
-        self.assertTold(self.sell(50, "a"), 1084, 2)
-        again = self.sell(50, "a")
-        self.assertEqual((again["res"], again["task_status"], again["info"]["doccode"]), (0, 2, PURCHASE))
-        self.assertEqual(self.shop.kinds(), ["open", "sale"])
+        """The sale is known again by its number before the till is answered, and there is one receipt."""
+        for answered in ((), ({"on": "probe", "then": "lost_before", "times": 3},)):
+            self.setUp()
+            self.shop.rules({"on": "sale", "then": "lost_after"}, *answered)
+            first = self.sell(50, "a")
+            self.assertEqual((first["res"], first["task_status"], first["info"]["doccode"]), (0, 1, PURCHASE))
+            self.assertEqual(self.sell(50, "a"), {**first, "task_status": 2})
+            self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
     def test_lost_before(self) -> None:
-        """What never arrived is made again under the same number."""
+        """What never arrived is sent again, as the same bytes, before the till is answered."""
         self.shop.rules({"on": "sale", "then": "lost_before"})
-        self.assertTold(self.sell(50, "a"), 1084, 2)
-        self.assertTold(self.sell(50, "a"), 0)
+        self.assertEqual(self.sell(50, "a")["info"]["doccode"], PURCHASE)
+        self.assertEqual(self.sell(50, "a")["task_status"], 2)
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
     def test_garbage(self) -> None:
         """Half an answer, noise and 5xx are no answers: the sale is looked up, and is there once."""
         for number, code in enumerate(("", "200", "500", "503")):
             self.shop.rules({"on": "sale", "then": "garbage", "code": code})
-            self.assertTold(self.sell(50, f"tag {number}"), 1084, 2)
             self.assertTold(self.sell(50, f"tag {number}"), 0)
         self.assertEqual(self.shop.kinds(), ["open"] + ["sale"] * 4)
 
@@ -298,26 +300,25 @@ class LostAnswerTests(PrroCase):
             (0, {}),
         ):
             self.shop.rules({"on": "any", "then": "lost_after"})
-            tag = f"task {task}"
-            self.assertTold(self.do(task, tag, **members), 1084, 2)
-            self.assertTold(self.do(task, tag, **members), 0)
+            self.assertTold(self.do(task, f"task {task}", **members), 0)
         kinds = ["open", "cash_in", "return", "withdrawal", "z", "close", "open"]
         self.assertEqual(self.shop.kinds(), kinds)
         self.assertEqual(self.go("offline"), 0)
 
     def test_closing_lost(self) -> None:
         """After a Z the closing goes forward only: asked for, else sent as the same bytes."""
-        for then in ("lost_before", "lost_after"):
+        thens = ("lost_before", "lost_after", "unreachable")
+        for then in thens:
             self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": then})
-            self.assertTold(self.do(11, then), 1084, 2)
             self.assertTold(self.do(11, then), 0)
             self.assertTold(self.do(0), 0)
-        self.assertEqual(self.shop.kinds(), ["open", "z", "close"] * 2 + ["open"])
+        self.assertEqual(self.shop.kinds(), ["open", "z", "close"] * len(thens) + ["open"])
 
     def test_other_document(self) -> None:
         """Another machine's document under our number is never taken for ours: the register waits for a person."""
+        hurry(self)
         self.shop.rules({"on": "sale", "then": "lost_before"})
-        self.assertTold(self.sell(50, "a"), 1084, 2)
+        self.assertTold(self.sell(50, "a"), 1075, 2)
         self.shop.add_register("twin", FIRST)
         self.shop.load_key("twin", keys().cashier)
         twin = self.shop.built("twin")._books
@@ -332,7 +333,7 @@ class LostAnswerTests(PrroCase):
         """A ticket with another signature proves nothing, whatever it says."""
         stranger = Authority(keys().authority._now).issue("Stranger")
         seal, self.shop.far_end._seal = self.shop.far_end._seal, _seal_of(stranger)
-        self.assertTold(self.sell(50, "a"), 1084, 2)
+        self.assertTold(self.sell(50, "a"), 1075, 2)
         self.assertTold(self.sell(50, "a"), 1075, 2)
         self.shop.far_end._seal = seal
         self.assertTold(self.sell(50, "a"), 0)
@@ -340,12 +341,13 @@ class LostAnswerTests(PrroCase):
 
     def test_closing_next_morning(self) -> None:
         """A closing that never arrived gets a new time after a night, and is found when its answer is lost too."""
+        hurry(self)
         for fault, again in (("unreachable", "lost_before"), ("lost_before", "lost_after")):
             self.shop = PrroShop(self, "one")
             self.assertTold(self.do(0, "opening"), 0)
             self.sell(10)
             self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": fault})
-            self.assertTold(self.do(11, "z"), 1084, 2)
+            self.assertTold(self.do(11, "z"), 1075, 2)
             self.shop.clock.advance(12 * 3600)
             self.shop.rules({"on": "any", "then": again})
             self.shop.crash()
@@ -359,13 +361,14 @@ class LostAnswerTests(PrroCase):
 
     def test_closing_15_minutes_later(self) -> None:
         """A closing keeps its time for a quarter of an hour to the millisecond, and gets a new one from then on."""
+        hurry(self)
         for late, minutes in ((0.002, 0), (0.0, 15)):
             self.shop = PrroShop(self, "one")
             self.assertTold(self.do(0, "opening"), 0)
             self.sell(10)
             self.shop.rules({"on": "z", "then": "accept"}, {"on": "any", "then": "unreachable"})
             begun = self.shop.clock.seconds()
-            self.assertTold(self.do(11, "z"), 1084, 2)
+            self.assertTold(self.do(11, "z"), 1075, 2)
             self.shop.rules()
             self.shop.clock.advance(begun + 15 * 60 - late - self.shop.clock.seconds())
             self.assertTold(self.do(11, "z"), 0)
@@ -398,8 +401,10 @@ class RefusalTests(PrroCase):
         for status, res in ((404, 1044), (401, 1045), (400, 1035), (415, 1035)):
             self.shop.rules({"on": "sale", "then": "refuse", "code": str(status)})
             self.assertTold(self.sell(50, "a"), res)
-        self.shop.rules({"on": "sale", "then": "refuse", "code": "502"})
-        self.assertTold(self.sell(50, "a"), 1084, 2)
+        # The time is told, the question after the sale is not answered.
+        questions = {"on": "probe", "then": "accept"}, {"on": "probe", "then": "unreachable", "times": 0}
+        self.shop.rules({"on": "sale", "then": "refuse", "code": "502"}, *questions)
+        self.assertTold(self.sell(50, "a"), 1075, 2)
 
     def test_words(self) -> None:
         """Where one code has many reasons, the words say which."""
@@ -464,20 +469,21 @@ class OfflineTests(PrroCase):
         # The state is asked for before each package; the second one is the end.
         probe, package = {"on": "probe", "then": "accept"}, {"on": "any", "then": "accept"}
         self.shop.rules(probe, package, probe, {**package, "then": "lost_after"})
-        self.assertEqual(self.go("online"), 1084)
+        self.assertEqual(self.go("online"), 0)
         self.assertTold(self.sell(70, "online"), 0)
         self.assertEqual(self.shop.kinds().count("sale"), 3)
         self.assertEqual(self.go("offline"), 0)
 
     def test_never_arrived(self) -> None:
-        """A package that never arrived leaves the register offline, and is handed in the next time."""
-        for then, code in (("lost_before", 1084), ("unreachable", 1050)):
-            self.shop.rules({"on": "probe", "then": "accept"}, {"on": "any", "then": then})
+        """A package that never arrived leaves the register offline, and is handed in at once or the next time."""
+        for then, times, code in (("lost_before", 1, 0), ("lost_before", 0, 1084), ("unreachable", 1, 1050)):
+            self.shop.rules({"on": "probe", "then": "accept"}, {"on": "any", "then": then, "times": times})
             self.offline(1)
             self.assertEqual(self.go("online"), code)
             self.assertTold(self.sell(70), 0)
-            self.assertEqual(self.go("online"), 0)
-        self.assertEqual(self.shop.kinds().count("sale"), 3)
+            self.shop.rules()
+            self.assertEqual(self.go("online"), 0 if code else 1054)
+        self.assertEqual(self.shop.kinds().count("sale"), 4)
 
     def test_no_second_package(self) -> None:
         """A server that does not pass over known documents is handed only those that it has not."""
@@ -509,6 +515,44 @@ class OfflineTests(PrroCase):
             return reply
 
         breaker._exchange = carry
+
+    def spoil(self, name: str, value: Any) -> None:
+        """Let the server's answers have ``value`` in their member ``name``."""
+        breaker = self.shop.built()._channel._server._exchange
+        inner = breaker._exchange
+
+        async def carry(method: str, url: str, headers: Any, body: bytes) -> Reply:
+            reply: Reply = await inner(method, url, headers, body)
+            if name.encode() not in reply.body:
+                return reply
+            return replace(reply, body=json.dumps({**json.loads(reply.body), name: value}).encode())
+
+        breaker._exchange = carry
+
+    def test_unexpected_member(self) -> None:
+        """A member that nobody reads may be of any type: the register comes home, and lost answers are found."""
+        values: tuple[Any, ...] = ("a7f3", {"Id": 1}, None, 1.5, [])
+        for value in values:
+            self.setUp()
+            self.offline()
+            for name in ("ShiftId", "ShiftState", "OfflineSessionDuration", "CheckDocType"):
+                self.spoil(name, value)
+            self.assertEqual(self.go("online"), 0, value)
+            self.shop.rules({"on": "sale", "then": "lost_after"})
+            self.assertTold(self.sell(70, "lost"), 0)
+
+    def test_malformed_answer(self) -> None:
+        """An answer without what is needed is called malformed; it does not say that the server cannot be reached."""
+        self.offline()
+        self.spoil("NextLocalNum", {})
+        going = Deferred.fromCoroutine(self.shop.built().go_online("uk"))
+        refused = self.failureResultOf(going, Refused).value
+        self.assertEqual((refused.res.code, refused.action), (1035, 1))
+        self.assertEqual(refused.errortxt("en"), "Tax service: general error: malformed answer")
+        self.assertEqual(refused.errortxt("uk"), "ДПС: загальна помилка: відповідь неправильної форми")
+        self.assertIn("NextLocalNum", refused.aq_errortxt)
+        failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().check()), Refused)
+        self.assertIn("malformed answer", str(failure.value))
 
     def test_refused(self) -> None:
         """A package that is refused leaves the register offline with the server's own words."""
@@ -544,12 +588,12 @@ class SlowServerTests(SynchronousTestCase):
 
     def test_dead_server(self) -> None:
         """A server that does not answer costs one time-out; until it is asked again the answers come at once."""
-        self.shop.rules({"on": "any", "then": "silent", "times": 0})
+        self.shop.rules(*({"on": on, "then": "silent", "times": 0} for on in ("any", "probe")))
         first = self.asked("one", "a")
-        self.shop.clock.advance(19.9)
+        self.shop.clock.pump([13, 4.875])
         self.assertNoResult(first)
-        self.shop.clock.advance(0.1)
-        self.assertEqual(json.loads(self.successResultOf(first))["res"], 1084)
+        self.shop.clock.advance(0.125)
+        self.assertEqual(json.loads(self.successResultOf(first))["res"], 1075)
         for _ in range(3):
             answer = json.loads(self.successResultOf(self.asked("one", "a")))
             self.assertEqual((answer["res"], answer["res_action"]), (1075, 2))

@@ -25,7 +25,7 @@ from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFai
 from dmtwisted.terminals.journal import KIND as PAYMENT
 from tests.batch_desk import sale as card_sale
 from tests.postgres_server import MISSING
-from tests.shop import sale
+from tests.shop import hurry, sale
 from tests.store_contract import OTHER, TILL, intent, outcome
 from tests.test_postgres_store import QUICK, ServiceCase, Wire, WireCase
 
@@ -165,7 +165,8 @@ class UnfinishedTests(_TakeoverCase, TestCase):
         second = await self.service(self.store("bar", size=2))
         silent = [{"on": on, "then": "silent", "times": 0} for on in ("sale", "probe")]
         first.devices.by_name("test").simulator.scenario.replace({"rules": silent})
-        self.assertEqual(await self.sold(first, "t"), Res.TAX_SERVICE_UNAVAILABLE.code)
+        hurry(self)
+        self.assertEqual(await self.sold(first, "t"), Res.COLLISION_NOT_REPAIRED.code)
         await self.end(first)
         self.assertEqual(await self.sold(second, "t"), 0)
         for kind in (PAYMENT, SAGA):

@@ -25,12 +25,12 @@ class TaxChaosTests(SynchronousTestCase):
         self.assertEqual(score.wrong, [])
         self.assertEqual((score.receipts, score.made + score.dropped), (60, 60))
         # A run that meets no trouble would prove nothing.
-        self.assertGreater(min(score.offline, score.repeats, score.kills, score.sessions), 1)
+        self.assertGreater(min(score.offline, score.repeats, score.kills, score.sessions, score.settled), 1)
         self.assertEqual({kind[0] for kind in score.answers}, {"0", "1", "2", "3"})
 
     def test_revoking(self) -> None:
         """So they do where a lost answer takes the register offline; a revoked original counts as nothing."""
-        score = run(50, 4, revoke=True)
+        score = run(50, 8, revoke=True)
         self.assertEqual(score.wrong, [])
         self.assertEqual((score.receipts, score.made + score.dropped), (50, 50))
         self.assertGreater(min(score.revoked, score.offline, score.kills), 1)

@@ -229,7 +229,7 @@ class Walk(RuleBasedStateMachine):
             assert self.numbers.setdefault(tag, number) == number, answer
             self.fate[tag] = HAPPENED
         elif self.fate[tag] != HAPPENED:
-            if res in (1082, 1084):
+            if res == 1082 or answer["res_action"] == 2:
                 self.fate[tag] = MAYBE
             elif res not in OPEN_QUESTION:
                 self.fate[tag] = NOT

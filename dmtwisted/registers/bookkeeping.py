@@ -4,7 +4,8 @@ What is stored at each step of a document, and what happens if the power goes af
 
 1. the document is drawn up and its bytes are prepared; nothing is stored, nothing has happened;
 2. the intent is stored, with the exact bytes and the local number: the next start asks the tax service about it;
-3. the document is submitted; as after step 2;
+3. the document is submitted; as after step 2. If its answer is lost, that is stored, and `asking` asks for it while
+   the caller waits;
 4. the outcome is stored together with the register's state, and only then the caller gets the answer.
 
 `collisions` finds out what became of a document whose answer was lost.
@@ -23,16 +24,20 @@ from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.registers import infos, kept, totals
-from dmtwisted.registers.channels.interface import Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
+from dmtwisted.registers.asking import Asking, Became
+from dmtwisted.registers.channels.interface import Absent, Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.kept import Kept, Moments, Revocation
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.registers.unheard import Unheard
 from dmtwisted.registers.warnings import due_warnings
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentIntent, Intent, OperationRow, Outcome, State
 from dmtwisted.wording import wording
+
+VOIDS = 8
+"""Void operations under one number that are remembered."""
 
 KIND, UNTAGGED = "fiscal", "untagged"
 """The kinds of a register's operations in the journal; those without a tag of the caller's have keys of our own."""
@@ -74,9 +79,10 @@ class Books:
         store: IStore,
         channel: IFiscalChannel,
         clock: ServiceClock,
+        asking: Asking,
     ) -> None:
         self.n, self.name, self._settings = device_n, name, settings
-        self.store, self.channel, self.clock = store, channel, clock
+        self.store, self.channel, self.clock, self.asking = store, channel, clock, asking
         self.unheard = Unheard(device_n, name, store, clock)
         self.stored: bytes | None = None
         self.state = RegisterState()
@@ -187,38 +193,67 @@ class Books:
         """Submit the documents of an operation in their order and store the outcome.
 
         :returns: the answer.
-        :raises Refused: as the first document was; 1084 when it is unknown what became of one.
+        :raises Refused: as the first document was; 1084 when it never arrived; with ``res_action`` 2, 1075 or 1074,
+            when it stays unknown what became of one.
         """
         for index, submission in enumerate(submissions):
             if submission.fiscal_number:
                 continue
-            reached("document.before-submit")
-            outcome = await self._deliver(submission)
-            reached("document.submitted")
+            outcome: Became = await self._sent(submission, first=True)
+            doubtful = isinstance(outcome, Unknown) or (index > 0 and isinstance(outcome, Rejected))
+            if isinstance(outcome, Unknown | Rejected) and doubtful:
+                outcome = await self._became(n, submissions, index, outcome)
             number = submission.document.number
             if isinstance(outcome, Accepted):
                 submission.fiscal_number, submission.session = outcome.fiscal_number, outcome.session
                 if index + 1 < len(submissions):
                     await self.store.accept_document(n, number, outcome.fiscal_number)
                     reached("document.first-accepted")
-            elif isinstance(outcome, Rejected) and index == 0:
-                await self.conclude(n, State.REFUSED, outcome.refused.res)
+            elif isinstance(outcome, Rejected | Absent) and index == 0:
+                refused = outcome.refused if isinstance(outcome, Rejected) else Refused(Res.TAX_SERVICE_UNAVAILABLE)
+                if doubtful:
+                    await self.void(n, submission.document, refused.res)
+                    self.stored = totals.encode(self.state)
+                else:
+                    await self.conclude(n, State.REFUSED, refused.res)
                 reached("document.refusal-stored")
-                raise outcome.refused
+                raise refused
             else:
                 # The shift's closing after an accepted Z is due whatever came in between: it is tried again.
-                why = wording(outcome.why if isinstance(outcome, Unknown) else outcome.refused)
-                self.stored = None
-                await self.conclude(n, State.UNKNOWN, request=_kept_of(submissions))
-                reached("document.doubt-stored")
-                self.log.warn(
-                    "{device}: it is unknown what became of document {number}: {why}",
-                    device=self.name,
-                    number=number,
-                    why=why.en,
-                )
-                raise Refused(Res.TAX_SERVICE_UNAVAILABLE, action=Action.COLLISION, aq_errortxt=why)
+                res = outcome.res if isinstance(outcome, Unknown) else Res.COLLISION_NOT_REPAIRED
+                raise Refused(res, action=Action.COLLISION, aq_errortxt=_why(outcome))
         return await self._complete(n, submissions, warnings)
+
+    async def _became(
+        self, n: int, submissions: Sequence[Submission], index: int, outcome: Unknown | Rejected
+    ) -> Became:
+        """What became of a document whose answer was lost, as far as that can be known while the caller waits."""
+        submission = submissions[index]
+        number = submission.document.number
+        self.stored = None
+        await self.conclude(n, State.UNKNOWN, Res.COLLISION_NOT_REPAIRED, request=_kept_of(submissions))
+        reached("document.doubt-stored")
+        self.log.warn(
+            "{device}: the answer to document {number} was lost: {why}",
+            device=self.name,
+            number=number,
+            why=_why(outcome).en,
+        )
+        found = await self.asking.became(
+            number, submission.sent, outcome, lambda: self._sent(submission, first=False), due=index > 0
+        )
+        became = type(found).__name__.lower()
+        self.log.warn("{device}: document {number} is {became}", device=self.name, number=number, became=became)
+        if isinstance(found, Accepted) and submission.moments is not None:
+            submission.moments.answered = self.clock.now()
+        return found
+
+    async def _sent(self, submission: Submission, first: bool) -> ChannelOutcome:
+        """The outcome of one submission of a document."""
+        reached("document.before-submit")
+        outcome = await (self.asking.submitted(self._deliver, submission) if first else self._deliver(submission))
+        reached("document.submitted")
+        return outcome
 
     async def _deliver(self, submission: Submission) -> ChannelOutcome:
         """Submit one document; what is made offline is accepted here and now."""
@@ -267,7 +302,7 @@ class Books:
             )
         )
         reached("document.outcome-stored")
-        self.state, self.stored = after, stored
+        self.state, self.stored, self.is_new = after, stored, False
         self.sold = {} if head.kind == documents.OPEN else {**self.sold, **sold} if sold else self.sold
         return answer
 
@@ -275,6 +310,14 @@ class Books:
         """The item codes that this shift had not sold before, with their tax groups (1111)."""
         assert sale.receipt is not None
         return {good.code: good.taxgrp for good in sale.receipt.goods if good.code and good.code not in self.sold}
+
+    async def void(self, n: int, document: Document, res: Res = Res.TAX_SERVICE_UNAVAILABLE) -> None:
+        """Refuse an operation whose document never arrived; remember it, for it may have been asked for too early."""
+        remembered = None
+        if not self.is_new and document.offline is None and document.number == self.state.next_number:
+            self.state.voids = (*self.state.voids, n)[-VOIDS:]
+            remembered = totals.encode(self.state)
+        await self.conclude(n, State.REFUSED, res, register_state=remembered)
 
     async def conclude(
         self,
@@ -296,6 +339,13 @@ class Books:
                 request=request,
             )
         )
+
+
+def _why(outcome: Became) -> Text:
+    """Why it is not known what became of a document."""
+    if isinstance(outcome, Rejected):
+        return outcome.refused.words()
+    return wording(outcome.why if isinstance(outcome, Unknown) else "")
 
 
 def _kept_of(submissions: Sequence[Submission]) -> bytes:

@@ -1,4 +1,4 @@
-"""What became of the documents whose answer was lost: found out before the register does anything else.
+"""What became of documents whose answer was lost and was not found while the caller waited: the next task asks.
 
 The tax service is asked by the document's number. It has the document: the operation is completed, and its stored
 answer serves the repeat. It never saw the document: the operation is refused and the number is free again, so a till
@@ -14,7 +14,6 @@ from twisted.logger import Logger
 
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
-from dmtwisted.documents.documents import Document
 from dmtwisted.registers import kept, totals
 from dmtwisted.registers.bookkeeping import Books, Submission
 from dmtwisted.registers.channels.interface import Absent, Accepted, Unknown
@@ -25,9 +24,6 @@ from dmtwisted.results import Refused, Res, in_language
 from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import OperationRow, State
 from dmtwisted.wording import wording
-
-VOIDS = 8
-"""Void operations under one number that are remembered."""
 
 STALE_MS = 15 * 60 * 1000
 """From this age on a document that is sent late gets a new time; half of what the tax service may allow."""
@@ -126,7 +122,7 @@ class Collisions:
                     self.log.info(
                         "{device}: document {number} never arrived; it is void", device=self._name, number=number
                     )
-                    await self._void(operation.n, submission.document)
+                    await self._books.void(operation.n, submission.document)
                     reached("collision.voided")
                     return
                 # An earlier document of the operation was taken, so this one is due.
@@ -155,14 +151,6 @@ class Collisions:
         if document.offline is None and now - document.at >= STALE_MS:
             submission.document = msgspec.structs.replace(document, at=now)
             submission.sent = await self._channel.again(submission.document, submission.sent)
-
-    async def _void(self, n: int, document: Document) -> None:
-        """Refuse an operation whose document never arrived; remember it, for it may have been asked for too early."""
-        books, remembered = self._books, None
-        if not books.is_new and document.offline is None and document.number == books.state.next_number:
-            books.state.voids = (*books.state.voids, n)[-VOIDS:]
-            remembered = totals.encode(books.state)
-        await books.conclude(n, State.REFUSED, register_state=remembered)
 
     async def _compare(self) -> None:
         """In a restored database: see that the tax service expects the number that is due here.

@@ -8,6 +8,7 @@ brings it through the journal to the tax service, `collisions` finds out what be
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 import msgspec
 from twisted.logger import Logger
@@ -18,6 +19,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, Receipt
 from dmtwisted.documents.paper import DocumentPaper
+from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
 from dmtwisted.registers.collisions import Collisions, says_else
@@ -41,6 +43,7 @@ class SoftwareRegister:
     """A register that is ours from the first sum to the last total; a channel takes its documents.
 
     :param revokes: whether it goes offline though a document may have arrived, which is made again then.
+    :param insist: lets the next question through to a tax service that did not answer just now.
     """
 
     log = Logger()
@@ -55,6 +58,7 @@ class SoftwareRegister:
         channel: IFiscalChannel,
         clock: ServiceClock,
         revokes: bool = False,
+        insist: Callable[[], None] = nothing,
     ) -> None:
         self._n, self._name, self._settings, self._revokes = device_n, name, settings, revokes
         self._store, self._channel, self._clock = store, channel, clock
@@ -71,7 +75,8 @@ class SoftwareRegister:
         self._fisid = fisid
         self._drafting = Drafting(name, settings, header, channel.dtype, channel.desk, clock)
         self._local = LocalTasks(device_n, header, channel.dtype, store, clock)
-        self._books = Books(device_n, name, settings, store, channel, clock)
+        self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0)
+        self._books = Books(device_n, name, settings, store, channel, clock, self._asking)
         self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)
         self._sessions = OfflineSessions(self._books, self._drafting)
@@ -81,6 +86,7 @@ class SoftwareRegister:
 
     async def perform(self, request: TaskRequest, language: str) -> Done:
         """Do one task: see `IRegister`."""
+        self._asking.begin()
         self._unheard.listen()
         fiscal = request.fiscal
         if fiscal is None or fiscal.task is None:
@@ -99,9 +105,14 @@ class SoftwareRegister:
         try:
             return await self._make(request, fiscal, fingerprint, language)
         except Refused as refused:
-            if not await self._mended(refused, language):
+            lost = self._revokes and fiscal.task in TAGGED and refused.res is Res.COLLISION_NOT_REPAIRED
+            if not (lost or await self._mended(refused, language)):
                 raise
         await self._settled(request, fingerprint)
+        known = await self._known(request.tag) if lost else None
+        if known is not None:
+            # It was made again offline, or found after all: this is the task's first answer.
+            return self._again(known, known.answer)
         return await self._make(request, fiscal, fingerprint, language)
 
     async def _make(self, request: TaskRequest, fiscal: FiscalRequest, fingerprint: bytes, language: str) -> Done:
@@ -148,7 +159,9 @@ class SoftwareRegister:
         """The answer of an unheard receipt with the content ``like``, in place of a second receipt."""
         same = self._unheard.same(like, self._books.state.shift)
         known = await self._known(same.tag) if same is not None else None
-        return self._again(known, warning_of(same, language, returned=True)) if known and same else None
+        if known is None or same is None:
+            return None
+        return self._again(known, repeated(known.answer, warning_of(same, language, returned=True)))
 
     def _done(self, answer: bytes, document: Document, fiscal_number: str) -> Done:
         """The answer, and what can be printed of ``document``, accepted as ``fiscal_number``."""
@@ -214,7 +227,7 @@ class SoftwareRegister:
     async def _stored_answer(self, tag: str) -> Done | None:
         await self._settled()
         known = await self._known(tag)
-        return None if known is None else self._again(known)
+        return None if known is None else self._again(known, repeated(known.answer))
 
     async def _known(self, tag: str) -> OperationRow | None:
         return await self._store.find(self._n, KIND, tag) if tag else None
@@ -226,13 +239,13 @@ class SoftwareRegister:
             if self._settings.strict_tags:
                 raise Refused(Res.TAG_KNOWN)
             warning = Warning.of(Res.TAG_KNOWN, language)
-        return self._again(known, warning)
+        return self._again(known, repeated(known.answer, warning))
 
-    def _again(self, known: OperationRow, warning: Warning | None = None) -> Done:
-        """The answer of a task that was done before, with its paper."""
+    def _again(self, known: OperationRow, answer: bytes) -> Done:
+        """``answer`` of a task that was done before, with its paper."""
         self._unheard.answered(repeated=known.key)
         row = known.documents[0]
-        return self._done(repeated(known.answer, warning), documents.decode(row.value), row.fiscal_number)
+        return self._done(answer, documents.decode(row.value), row.fiscal_number)
 
     # Operations whose outcome is unknown
 
@@ -264,6 +277,10 @@ class SoftwareRegister:
 
     async def go_online(self, language: str) -> None:
         """Hand in what was made offline: see `IRegister`."""
+        self._asking.begin()
+        await self._end_session(language)
+
+    async def _end_session(self, language: str) -> None:
         was_offline = self._books.state.offline is not None
         await self.resolve()
         if was_offline and self._books.state.offline is None:
@@ -274,13 +291,14 @@ class SoftwareRegister:
 
     async def come_home(self, language: str) -> bool:
         """One step back online: see `IRegister`."""
+        self._asking.begin(caller=False)
         try:
             await self.resolve()
             if not self.away:
                 return False
             if await self._sessions.hand_in():
                 return True
-            await self.go_online(language)
+            await self._end_session(language)
         except Refused as refused:
             self._home_error = refused.words().en
             raise
@@ -364,8 +382,13 @@ class SoftwareRegister:
             "docno": state.last.number,
         }
 
+    def stop_asking(self) -> None:
+        """Ask no more for a document whose answer was lost: see `AsksMeanwhile`."""
+        self._asking.stop()
+
     def close(self) -> None:
         """A software register holds nothing open; the driver closes what is behind its channel."""
+        self.stop_asking()
 
 
 OPEN_COLLISIONS = (Res.COLLISION_NOT_REPAIRED, Res.COLLISION_UNSOLVABLE, Res.PREVIOUS_NOT_PROCESSED)

@@ -133,6 +133,14 @@ class Remembering(Protocol):
 
 
 @runtime_checkable
+class AsksMeanwhile(Protocol):
+    """A register that asks for a lost answer while its caller waits."""
+
+    def stop_asking(self) -> None:
+        """Ask no more: the service stops, and the matter stays open."""
+
+
+@runtime_checkable
 class TaxServiceRegister(Protocol):
     """What a register at the tax service does beyond `IRegister`: it has a signing key."""
 

@@ -110,6 +110,9 @@ class OfflineSessions:
             package[0] = await begin_to_send(self._store, self._channel, lost, first, package[0])
         outcome = await self._channel.upload(package, session)
         reached("offline.package-sent")
+        while isinstance(outcome, Unknown) and await self._books.asking.pause():
+            # It asks first how many of them have arrived.
+            outcome = await self._channel.upload(package, session)
         if isinstance(outcome, Rejected):
             raise outcome.refused
         if isinstance(outcome, Unknown):

@@ -35,6 +35,10 @@ LooseText = str | int | None
 """A text that some answers write as a number."""
 
 
+Unread = Any
+"""A member that nothing here reads: whatever it holds, the answer is good for the rest."""
+
+
 def text_of(value: LooseText) -> str:
     """The text of such a value; empty when absent."""
     return "" if value is None else str(value)
@@ -43,8 +47,8 @@ def text_of(value: LooseText) -> str:
 class ServerAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     """Members of every answer."""
 
-    uid: LooseText = msgspec.field(name="UID", default=None)
-    timestamp: str | None = None
+    uid: Unread = msgspec.field(name="UID", default=None)
+    timestamp: Unread = None
 
 
 class StateOfServer(ServerAnswer, frozen=True, kw_only=True):
@@ -72,9 +76,9 @@ class Registrar(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
 class TaxObject(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
     """An outlet with its payer and registers, which the head of a document repeats."""
 
-    entity: int | None = None
-    tax_obj_guid: str | None = None
-    tax_obj_id: int | None = None
+    entity: Unread = None
+    tax_obj_guid: Unread = None
+    tax_obj_id: Unread = None
     single_tax: bool = False
     name: str | None = None
     address: str | None = None
@@ -113,28 +117,28 @@ class RegistrarState(ServerAnswer, frozen=True, kw_only=True):
     the shift nor a senior's.
     """
 
-    shift_state: int
-    shift_id: int | None = None
-    open_shift_fiscal_num: LooseText = None
-    z_rep_present: bool | None = None
-    testing: bool | None = None
-    name: str | None = None
-    subject_key_id: str | None = None
-    first_local_num: int | None = None
+    shift_state: Unread = None
+    shift_id: Unread = None
+    open_shift_fiscal_num: Unread = None
+    z_rep_present: Unread = None
+    testing: Unread = None
+    name: Unread = None
+    subject_key_id: Unread = None
+    first_local_num: Unread = None
     next_local_num: int
-    last_fiscal_num: LooseText = None
-    offline_supported: bool | None = None
-    chief_cashier: bool | None = None
+    last_fiscal_num: Unread = None
+    offline_supported: Unread = None
+    chief_cashier: Unread = None
     offline_session_id: LooseText = None
     offline_seed: LooseText = None
-    offline_next_local_num: int | None = None
+    offline_next_local_num: Unread = None
     """The number within the session of the next offline document, from 1."""
-    offline_session_duration: Decimal | None = None
-    offline_sessions_monthly_duration: Decimal | None = None
-    offline_session_rolled_back: bool | None = None
-    offline_session_rollback_cmd_uid: LooseText = msgspec.field(name="OfflineSessionRollbackCmdUID", default=None)
-    closed: bool | None = None
-    tax_object: TaxObject | None = None
+    offline_session_duration: Unread = None
+    offline_sessions_monthly_duration: Unread = None
+    offline_session_rolled_back: Unread = None
+    offline_session_rollback_cmd_uid: Unread = msgspec.field(name="OfflineSessionRollbackCmdUID", default=None)
+    closed: Unread = None
+    tax_object: Unread = None
 
     @property
     def session(self) -> tuple[str, str] | None:
@@ -200,10 +204,10 @@ class DocumentInfo(ServerAnswer, frozen=True, kw_only=True):
 
     num_fiscal: LooseText
     doc_class: str | None = None
-    check_doc_type: LooseText = None
-    check_doc_sub_type: LooseText = None
-    revoked: bool = False
-    storned: bool = False
+    check_doc_type: Unread = None
+    check_doc_sub_type: Unread = None
+    revoked: Unread = False
+    storned: Unread = False
 
 
 class PayFormTotal(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):

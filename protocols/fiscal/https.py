@@ -13,7 +13,7 @@ from typing import Any
 from OpenSSL.crypto import X509
 from OpenSSL.SSL import Context
 from twisted.internet._sslverify import IOpenSSLTrustRoot
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.endpoints import HostnameEndpoint
 from twisted.internet.interfaces import (
     IAddress,
@@ -296,6 +296,8 @@ def _words(failure: Failure) -> str:
     error = failure.value
     if isinstance(error, ResponseFailed):
         return "; ".join(map(_words, error.reasons))
+    if isinstance(error, CancelledError):
+        return "given up"
     return str(error) or type(error).__name__
 
 

@@ -102,6 +102,11 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Malformed(Unknown):
+    """An answer came, and it has not the form of one."""
+
+
+@dataclass(frozen=True)
 class NotSent:
     """There was no connection: nothing was sent."""
 
@@ -172,14 +177,14 @@ def of_package(reply: Reply) -> PackageTaken | Refused | Unknown:
 
 
 def of_command(reply: Reply, shape: type[AnAnswer]) -> Answered[AnAnswer] | Nothing | Refused | Unknown:
-    """The answer to a command as a ``shape``."""
+    """The answer to a command as a ``shape``; `Malformed` when it is none."""
     body = _asked(reply)
     if not isinstance(body, bytes):
         return body
     try:
         return Answered(command_answers.decode(shape, body))
     except BadAnswer as error:
-        return Unknown(f"the answer cannot be read ({error})")
+        return Malformed(f"malformed answer: {error}")
 
 
 def of_fetch(reply: Reply, open: Open) -> Answered[Fetched] | Nothing | Refused | Unknown:

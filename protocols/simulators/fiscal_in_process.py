@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from protocols.errors import LineLost, NotReached, Silent
@@ -33,7 +33,10 @@ class InProcessExchange:
         lower = {name.lower(): value for name, value in headers.items()}
         played = self._server.receive(Call(method, address.path, address.query, lower, body))
         silent = played.ending is Ending.SILENT or played.delay_s > self._patience
-        await self._pause(self._patience if silent else played.delay_s)
+        try:
+            await self._pause(self._patience if silent else played.delay_s)
+        except CancelledError:
+            raise LineLost("given up") from None
         if played.ending is Ending.UNREACHABLE:
             raise NotReached("connection refused")
         if silent:

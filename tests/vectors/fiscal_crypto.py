@@ -342,6 +342,22 @@ PBES2_BODY = bytes.fromhex(
 )
 """PKCS#8 of `TEST_D`, named curve, encrypted as PBES2 with `FILE_PASSWORD`, 10 000 rounds (gost89)."""
 
+AES_SALT, AES_START, AES_ROUNDS = ascending(16), ascending(16), 2048
+AES_BODY = bytes.fromhex(
+    "8f2a8052be669dcd57962ece81bcbacf810f1479abc3685563b7335f1e109dcc94e0ac52d9b1a838046785c55a3a0db2"
+    "af1b2d420b3ab74982d2452c58146bd9571804dae63a8e74250ce54d315ff318"
+)
+"""The same key by OpenSSL 3.0: ``openssl kdf PBKDF2`` with SHA-256, ``openssl enc -aes-256-cbc``."""
+
+MAC_KEYS = {
+    "sha1": "0e4a43f08c863f7d975d99f84d046c85481f075c",
+    "sha256": "4188afe501a7feb0e000633250e6d32977c9645c6add4cdc9c63805d91cf6cf5",
+    "sha512": "4308cbef607163904c67a016eb240bdaecc015695a3cece69836acd0c889657829728f3898a7c19fd736a5f9649a2336"
+    "37bb6f19cf06aa0cb48d0cb64d1c8e50",
+}
+"""The keys of a PKCS#12 file's MAC by OpenSSL 3.0: ``openssl kdf PKCS12KDF`` with id 3."""
+
+
 JKS_FILE = base64.b64decode(
     """
 /u3+7QAAAAIAAAABAAAAAQAIdGVzdCBrZXkAAAGh/1A/7gAAAIQwgYEwDgYKKwYBBAEqAhEBAQUABG8MRr7XnG7aruPWMoz+IJsjiCtYjh4mlTIy

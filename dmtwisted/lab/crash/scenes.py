@@ -118,13 +118,13 @@ def refusal(shop: Shop) -> None:
 
 
 def lost_answer(shop: Shop) -> None:
-    """A sale that arrives, but its answer is lost: the register queries it."""
+    """A sale that arrives, but its answer is lost: the register queries it before the till is answered."""
     shop.peers["tax"].set_rules({"on": "sale", "then": "lost_after"})
     _sell(shop)
 
 
 def lost_receipt(shop: Shop) -> None:
-    """A sale that does not arrive, which is not known at first."""
+    """A sale that does not arrive, which is not known at first; the register sends it again, or a start voids it."""
     shop.peers["tax"].set_rules({"on": "sale", "then": "lost_before"})
     _sell(shop)
 
@@ -171,19 +171,15 @@ def offline(shop: Shop) -> None:
 def made_again(shop: Shop) -> None:
     """The answer to a receipt is lost and then the line: it is issued again offline, and its copy is revoked."""
     _changed(shop, "revoke")
+    # A register that doubts its line would ask for the time first, and go offline with nothing lost.
+    _sell(shop)
     # Every second one had arrived.
     shop.made_again += 1
     arrived = "lost_after" if shop.made_again % 2 else "lost_before"
-    shop.peers["tax"].set_rules({"on": "sale", "then": arrived})
-
-    def again() -> None:
-        shop.link.cut()
-        _pause()
-
+    shop.peers["tax"].set_rules({"on": "sale", "then": arrived}, {"on": "probe", "then": "unreachable", "times": 0})
     try:
-        _sell(shop, again)
+        _sell(shop)
     finally:
-        shop.link.mend()
         shop.peers["tax"].set_rules()
     shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
     _changed(shop, "wait")
@@ -314,8 +310,8 @@ def batch_declined(shop: Shop) -> None:
 
 
 def batch_open(shop: Shop) -> None:
-    """A batch that is paid, and the answer to its receipt is lost."""
-    shop.peers["tax"].set_rules({"on": "sale", "then": "lost_after"})
+    """A batch that is paid, and the tax service has a fault of its own at its receipt."""
+    shop.peers["tax"].set_rules({"on": "sale", "then": "refuse", "code": "13"})
     batch(shop)
 
 
@@ -344,7 +340,7 @@ SCENES: tuple[Scene, ...] = (
     Scene("answer lost, no tag", lost_untagged, {"document.doubt-stored": 1, "collision.asked": 1}),
     Scene("receipt refused", refusal, {"document.refusal-stored": 1}),
     Scene("answer lost", lost_answer, {"document.doubt-stored": 1, "collision.asked": 1}),
-    Scene("receipt lost", lost_receipt, {"collision.voided": 1}),
+    Scene("receipt lost", lost_receipt, {"collision.voided": 1}, {"collision.voided": "document.doubt-stored"}),
     Scene("shift", shift, {"document.first-accepted": 1}),
     Scene(
         "offline",

@@ -18,8 +18,8 @@ COSTLY_S = 2.0
 class Breaker:
     """An exchange that sends a server nothing for a while after it did not answer in time.
 
-    Meanwhile every request fails at once and is known not to have left. So the server is not asked about a lost
-    document either while it may still be busy with it.
+    Meanwhile every request fails at once and is known not to have left, except where a caller waits to hear what
+    became of a document (`insist`).
 
     :param pause: seconds without requests.
     """
@@ -28,6 +28,10 @@ class Breaker:
 
     def __init__(self, exchange: Exchange, clock: IReactorTime, pause: float) -> None:
         self._exchange, self._clock, self._pause = exchange, clock, pause
+        self._until = 0.0
+
+    def insist(self) -> None:
+        """Let the next request through: a caller waits for what it asks."""
         self._until = 0.0
 
     async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:

@@ -13,7 +13,7 @@ from zope.interface import Attribute, Interface
 
 from dmtwisted.documents.documents import Document
 from dmtwisted.registers.totals import Session
-from dmtwisted.results import Refused, Res, Words
+from dmtwisted.results import Refused, Res, Text, Words
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,20 @@ class IFiscalChannel(Interface):
         """
 
 
+MALFORMED = Text("відповідь неправильної форми", "malformed answer")
+
+
 class Away(Refused):
     """Nothing was sent, because a service that is needed only online is away: a repeat is safe, and so is offline.
 
-    It is the tax service (1050) or the time-stamp provider (1069).
+    It is the tax service (1050; 1035 when its answer is malformed) or the time-stamp provider (1069).
     """
 
     def __init__(self, why: Words = "", res: Res = Res.TAX_SERVICE_UNREACHABLE) -> None:
         if "%s" in res.text.en:
             super().__init__(res, why)
+        elif res is Res.TAX_SERVICE_ERROR:
+            super().__init__(res, MALFORMED, aq_errortxt=why)
         else:
             super().__init__(res, aq_errortxt=why)
 

@@ -53,7 +53,7 @@ from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Signed, WrongSignature
-from protocols.fiscal.verdicts import Answered, Lost, Nothing, NotSent
+from protocols.fiscal.verdicts import Answered, Lost, Malformed, Nothing, NotSent
 
 OUTER_BYTES = 16 * 1024
 """What the signature around a package can add to its documents."""
@@ -244,7 +244,7 @@ class TaxServiceChannel:
             return
         asked = await self._server.state_of_server()
         if not isinstance(asked, Answered):
-            raise Away(wording(_why(asked)))
+            raise _away(asked)
         self._skew = skew(asked.value, self._now())
         if self._skew is not None and abs(self._skew) >= WRONG_CLOCK_S:
             raise Refused(Res.CLOCK_DIFFERS)
@@ -319,7 +319,7 @@ class TaxServiceChannel:
         asked = await self._server.state(self._register.number, verdicts.Session(handed_in.id, handed_in.seed))
         if isinstance(asked, (Lost, Nothing)):
             # Nothing of the package left.
-            return unreachable(wording(_why(asked)))
+            return Rejected(_away(asked))
         if isinstance(asked, verdicts.Refused):
             return Rejected(refusal_of(asked))
         there = sum(each.head.ordernum < asked.value.next_local_num for each in documents)
@@ -449,10 +449,17 @@ def _why(asked: Nothing | verdicts.Refused | Lost) -> str:
     return asked.why
 
 
+def _away(asked: Nothing | verdicts.Refused | Lost) -> Away:
+    """The refusal of what was not sent, because the query before it has no result."""
+    if isinstance(asked, Malformed):
+        return Away(wording(asked.why), Res.TAX_SERVICE_ERROR)
+    return Away(wording(_why(asked)))
+
+
 def _unanswered(asked: Nothing | verdicts.Refused | Lost) -> Refused:
     """The refusal for a query without a result: nothing was done, so a repeat is safe."""
     if isinstance(asked, verdicts.Refused):
         return refusal_of(asked)
-    if isinstance(asked, NotSent):
-        return Away(wording(asked.why))
+    if isinstance(asked, NotSent | Malformed):
+        return _away(asked)
     return Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(_why(asked)))

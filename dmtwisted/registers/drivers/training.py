@@ -55,6 +55,7 @@ class TrainingRegister(SoftwareRegister):
 
     def close(self) -> None:
         """Close the ledger."""
+        super().close()
         self.tax_service.close()
 
 

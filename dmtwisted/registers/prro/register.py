@@ -37,6 +37,7 @@ class PrroRegister(SoftwareRegister):
     ) -> None:
         self._key = _key_of(row, settings, around, agent)
         number = int(settings.fiscal_number or 0)
+        breaker = Breaker(exchange, around.clock, settings.retry_s)
         self._way = channel = TaxServiceChannel(
             Register(
                 number=number,
@@ -45,7 +46,7 @@ class PrroRegister(SoftwareRegister):
                 groups={group.code: group for group in settings.tax_groups},
             ),
             self._key,
-            Breaker(exchange, around.clock, settings.retry_s),
+            breaker,
             settings.server_url,
             trust_in(settings.trusted_certificates),
             around.clock,
@@ -62,6 +63,7 @@ class PrroRegister(SoftwareRegister):
             channel,
             around.clock,
             revokes=settings.offline_after_lost_answer == "revoke",
+            insist=breaker.insist,
         )
 
     async def resolve(self) -> None:
@@ -119,6 +121,7 @@ class PrroRegister(SoftwareRegister):
 
     def close(self) -> None:
         """Forget the key."""
+        super().close()
         self._key.close()
 
 

@@ -17,6 +17,31 @@ DSTU_7564_256, DSTU_7624_256_CBC, HMAC_DSTU_7564_256 = (
 )
 """Kupyna and Kalyna, the newer hash and cipher: named in errors, not supported."""
 
+AES_CBC = {
+    "2.16.840.1.101.3.4.1.2": 16,
+    "2.16.840.1.101.3.4.1.22": 24,
+    "2.16.840.1.101.3.4.1.42": 32,
+}
+"""AES in CBC mode, with the bytes of its key."""
+
+HMAC_SHA = {
+    "1.2.840.113549.2.7": "sha1",
+    "1.2.840.113549.2.8": "sha224",
+    "1.2.840.113549.2.9": "sha256",
+    "1.2.840.113549.2.10": "sha384",
+    "1.2.840.113549.2.11": "sha512",
+}
+SHA = {
+    "1.3.14.3.2.26": "sha1",
+    "2.16.840.1.101.3.4.2.4": "sha224",
+    "2.16.840.1.101.3.4.2.1": "sha256",
+    "2.16.840.1.101.3.4.2.2": "sha384",
+    "2.16.840.1.101.3.4.2.3": "sha512",
+}
+"""Hashes of other countries by their names in `hashlib`: containers of Ukrainian keys that other programs made."""
+
+HMAC_SHA1 = "1.2.840.113549.2.7"
+
 DATA, SIGNED_DATA, ENCRYPTED_DATA = "1.2.840.113549.1.7.1", "1.2.840.113549.1.7.2", "1.2.840.113549.1.7.6"
 CONTENT_TYPE, MESSAGE_DIGEST, SIGNING_TIME = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4", "1.2.840.113549.1.9.5"
 SIGNING_CERTIFICATE_V2 = "1.2.840.113549.1.9.16.2.47"

@@ -5,6 +5,7 @@ They run for seconds in plain Python: the caller runs them in a thread, once for
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 
 from protocols.fiscal.crypto.errors import Malformed, Unsupported
@@ -73,10 +74,10 @@ def pbkdf2(password: bytes, salt: bytes, rounds: int) -> bytes:
     return total.to_bytes(SIZE, "big")
 
 
-def pkcs12_mac_key(password: str, salt: bytes, rounds: int, block: int = SIZE) -> bytes:
-    """The key of a PKCS#12 file's MAC, 32 bytes (RFC 7292 appendix B, purpose 3).
+def pkcs12_mac_key(password: str, salt: bytes, rounds: int, block: int = SIZE, sha: str = "") -> bytes:
+    """The key of a PKCS#12 file's MAC, as long as its hash (RFC 7292 appendix B, purpose 3).
 
-    :param block: block size of the hash, in the rule ``v``.
+    :param block: block size of the hash, in the rule ``v``. :param sha: its name; empty is GOST 34.311.
     """
 
     def filled(data: bytes) -> bytes:
@@ -85,4 +86,8 @@ def pkcs12_mac_key(password: str, salt: bytes, rounds: int, block: int = SIZE) -
 
     typed = password.encode("utf-16-be", "surrogatepass") + b"\0\0"
     key = bytes([3]) * block + filled(salt) + filled(typed)
-    return iit_key(key, rounds)
+    if not sha:
+        return iit_key(key, rounds)
+    for _ in range(rounds):
+        key = hashlib.new(sha, key).digest()
+    return key

@@ -6,11 +6,12 @@
         MAC { { hash algorithm, OCTETS }, OCTETS salt, rounds } }
 
 Each SafeContents is a row of bags: encrypted keys, keys, certificates. The MAC is HMAC over all of them with a key of
-the password. With GOST 34.311 it distinguishes a wrong password from a damaged file.
+the password. With GOST 34.311, SHA-1 and SHA-2 it distinguishes a wrong password from a damaged file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
@@ -76,11 +77,16 @@ def _mac_fits(mac: Element | None, safe: bytes, password: str) -> bool | None:
         return None
     fields = mac.fields()
     stated = fields.take().fields(der.SEQUENCE)
-    if stated.take().fields(der.SEQUENCE).take().oid() != oids.GOST_34311:
+    kind = stated.take().fields(der.SEQUENCE).take().oid()
+    if kind != oids.GOST_34311 and kind not in oids.SHA:
         return None
     value, salt = stated.take().octets(), fields.take().octets()
     rounds = fields.take().integer() if fields.peek() == der.INTEGER else 1
     check_rounds(rounds)
+    if kind in oids.SHA:
+        sha = oids.SHA[kind]
+        key = pkcs12_mac_key(password, salt, rounds, hashlib.new(sha).block_size, sha)
+        return hmac.compare_digest(hmac.digest(key, safe, sha), value)
     return any(
         hmac.compare_digest(Hmac(pkcs12_mac_key(password, salt, rounds, block)).digest(safe), value)
         for block in BLOCKS
