@@ -59,7 +59,13 @@ class TrainingPrinter(PrinterService):
         way = LineWay(self.printer.profile, endpoint, around.reactor, settings.job_ttl_s)
         super().__init__(row.n, row.name, around.store, way, around.clock)
 
-    async def print(self, elements: Sequence[Element], paper: str = "", elsewhere: Sequence[int] = ()) -> PrintResult:
+    async def print(
+        self,
+        elements: Sequence[Element],
+        paper: str = "",
+        elsewhere: Sequence[int] = (),
+        until: float | None = None,
+    ) -> PrintResult:
         """As any printer; a rule may also name a number of the catalogue, and then nothing is sent.
 
         :raises Refused: with that line of the catalogue.
@@ -67,7 +73,7 @@ class TrainingPrinter(PrinterService):
         res = self._forced()
         if res is not None:
             raise Refused(res)
-        return await super().print(elements, paper, elsewhere)
+        return await super().print(elements, paper, elsewhere, until)
 
     def _forced(self) -> Res | None:
         """The line of the catalogue that the next rule for a print names; the rule is used up."""
