@@ -334,7 +334,7 @@ class SysInfoTests(AccessCase):
 class AnyWordTests(AccessCase):
     """Another word in place of `main`, as existing clients have it."""
 
-    WORDS = ("vchasno-kasa", "desk", "a.b_c~1", "Main")
+    WORDS = ("till-desk", "desk", "a.b_c~1", "Main")
 
     def test_same_tree(self) -> None:
         """Everything under `main` is there under any other word, reading and changing."""
