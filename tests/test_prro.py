@@ -133,6 +133,7 @@ class DayTests(PrroCase):
 
     def test_income(self) -> None:
         """Income and expense are refused with 307, and the register goes on."""
+        self.assertTold(self.do(3, cash={"type": 0, "sum": 10}), 0)
         for task in (15, 16):
             self.assertTold(self.do(task, receipt={"sum": 10, "pays": [{"type": 0, "sum": 10}]}), 307)
         self.assertTold(self.sell(), 0)

@@ -145,7 +145,7 @@ class CompatibilityTests(_Day):
                 self.assertIn(name, INTEGERS | FRACTIONS, f"{what}{path}")
                 self.assertIs(type(number), int if name in INTEGERS else Decimal, f"{what}{path} is {number}")
                 seen.add(name)
-        self.assertEqual(seen, INTEGERS | FRACTIONS)
+        self.assertEqual((INTEGERS | FRACTIONS) - seen, {"code"})
 
     @promises("2.3.fraction.1")
     def test_whole_money(self) -> None:
