@@ -183,7 +183,7 @@ def _row(row: Mapping[str, Any], till: Till) -> Row:
     if not product or abs(product - cost) > 1:
         codes.add(1107)
     disc = sum((part(value, percent, cost) for value, percent in discounts(row)), Fraction(0))
-    if cost - disc < KOPECK:
+    if not remains(cost - disc, disc, cnt):
         codes.add(1108)
     group = None
     try:
@@ -205,6 +205,11 @@ def _group(spelled: str, till: Till) -> Group:
     raise Broken(1087)
 
 
+def remains(left: Fraction, disc: Fraction, cnt: Fraction) -> bool:
+    """Whether a row keeps a kopeck, and after a discount each of its units too."""
+    return left >= KOPECK and (disc <= 0 or left / cnt >= KOPECK)
+
+
 def discounts(of: Mapping[str, Any]) -> list[tuple[Fraction, bool]]:
     """The discounts of a row or of a receipt: how much, and whether it is a percentage."""
     entries: Iterable[Mapping[str, Any]] = (of, *(of.get("discounts") or ()))
@@ -219,18 +224,24 @@ def part(value: Fraction, percent: bool, amount: Fraction) -> Fraction:
 def spread(value: Fraction, percent: bool, rows: Sequence[Row]) -> list[Row]:
     """``rows`` with a discount of the whole receipt, distributed over them.
 
-    :raises Broken: 1108 when a row would be less than a kopeck.
+    :raises Broken: 1108 when a row, or a unit in it, would be less than a kopeck.
     """
     total = sum((row.left for row in rows), Fraction(0))
     if percent:
         shares = [part(value, True, row.left) for row in rows]
     else:
         shares = [nearest(value * row.left / total) for row in rows]
-        shares[-1] += value - sum(shares, Fraction(0))
+        rest = value - sum(shares, Fraction(0))
+        able = [
+            n
+            for n, (row, share) in enumerate(zip(rows, shares, strict=True))
+            if remains(row.left - share - rest, share + rest, row.cnt)
+        ]
+        shares[able[-1] if able else -1] += rest
     spread_rows = [
         Row(row.cost, row.disc + share, row.cnt, row.group) for row, share in zip(rows, shares, strict=True)
     ]
-    if any(row.left < KOPECK for row in spread_rows):
+    if not all(remains(row.left, share, row.cnt) for row, share in zip(spread_rows, shares, strict=True)):
         raise Broken(1108)
     return spread_rows
 

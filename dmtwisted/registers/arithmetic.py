@@ -14,6 +14,7 @@ from dmtwisted.documents.catalogue import CARD, CASH, VAT_INSIDE_LEVY, PayType, 
 from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
 from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.texts import check_receipt, check_row
 from dmtwisted.requests import NEGATIVE, Discount, PayRequest, ReceiptRequest, RowRequest, malformed
 from dmtwisted.results import Refused, Res, Text, joined
 from dmtwisted.security import mask_pan
@@ -22,7 +23,7 @@ ROW_TOLERANCE = 100
 """Price times quantity may differ from the row's amount by this many kopecks (specification 7.2, 1107)."""
 
 LEAST_PRICE = 1
-"""What a discount must leave of a row, in kopecks (specification 8)."""
+"""What a discount must leave of a row, and of each unit in it, in kopecks (specification 8)."""
 
 LARGEST_ROUNDING = 99
 """The rounding amount is between minus and plus this many kopecks (specification 8)."""
@@ -32,8 +33,6 @@ _NOT_PRINTABLE = re.compile(r"[^A-Za-zА-Яа-яЁёІіЇїЄєҐґ0-9 !.,\"№
 
 The backslash is allowed for written line breaks.
 """
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Rates:
@@ -136,6 +135,7 @@ def _receipt(
     asked: ReceiptRequest, goods: Sequence[Good], exact: int, settings: RegisterSettings, rates: Rates
 ) -> Receipt:
     """The receipt over ``goods``, whose sum after every discount is ``exact``."""
+    check_receipt(asked)
     lines = taxes(goods, rates)
     owed = exact + sum(line.on_top for line in lines)
     rounding = _asked_rounding(asked, settings)
@@ -164,12 +164,7 @@ def _receipt(
 def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
     if not row.name.strip():
         raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
-    codes = (row.code, row.code1, row.code2, row.code3, row.code_a, *row.code_aa)
-    # A printable text has no control character, and one check covers all codes.
-    if not "".join(codes).isprintable():
-        for code in codes:
-            if _CONTROL.search(code):
-                raise Refused(Res.FORBIDDEN_CHARACTER, index + 1, repr(code))
+    check_row(row, index)
     for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
         if value < 0:
             raise malformed(f"fiscal.receipt.rows[{index}].{member}", NEGATIVE)
@@ -181,7 +176,7 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
             note=f"fiscal.receipt.rows[{index}]: price × cnt = {hryvnias(calculated)}, cost = {hryvnias(cost)}",
         )
     disc = sum(_part(discount, cost) for discount in row.discounts)
-    if cost - disc < LEAST_PRICE:
+    if not _leaves_enough(cost, disc, row.cnt):
         raise Refused(Res.DISCOUNT_TOO_LARGE, note=f"fiscal.receipt.rows[{index}].disc")
     group = rates.group(row.taxgrp, device)
     return Good(
@@ -209,6 +204,15 @@ def printable(text: str) -> str:
     return _NOT_PRINTABLE.sub("?", text.replace("\r\n", "\n").replace("\\n", "\n"))
 
 
+def _leaves_enough(amount: int, disc: int, cnt: int) -> bool:
+    """Whether a row of ``amount`` costs enough after ``disc``, and each of its ``cnt`` thousandths of a unit too.
+
+    Without a discount a unit may cost less: 1.4 × 0.01 is 0.01.
+    """
+    left = amount - disc
+    return left >= LEAST_PRICE and (disc <= 0 or left * 1000 >= LEAST_PRICE * cnt)
+
+
 def _part(discount: Discount, amount: int) -> int:
     return half_up(amount * discount.value, 10_000) if discount.percent else discount.value
 
@@ -219,8 +223,8 @@ def _part(discount: Discount, amount: int) -> int:
 def _spread(discounts: Sequence[Discount], goods: list[Good]) -> list[Good]:
     """``goods`` with their parts of the discounts on the whole receipt.
 
-    A percentage is taken off each row; an amount is spread in proportion, and the last row takes the remainder of the
-    rounding.
+    A percentage is taken off each row; an amount is spread in proportion, and the last row that can bear it takes the
+    remainder of the rounding.
     """
     for discount in discounts:
         amounts = [good.cost - good.disc for good in goods]
@@ -229,13 +233,21 @@ def _spread(discounts: Sequence[Discount], goods: list[Good]) -> list[Good]:
             shares = [_part(discount, amount) for amount in amounts]
         elif total:
             shares = [half_up(discount.value * amount, total) for amount in amounts]
-            shares[-1] += discount.value - sum(shares)
+            rest = discount.value - sum(shares)
+            shares[_bearer(amounts, shares, rest, goods)] += rest
         else:
             shares = []
-        if any(amount - share < LEAST_PRICE for amount, share in zip(amounts, shares, strict=True)):
+        rows = zip(amounts, shares, goods, strict=True)
+        if not all(_leaves_enough(amount, share, good.cnt) for amount, share, good in rows):
             raise Refused(Res.DISCOUNT_TOO_LARGE, note="fiscal.receipt.disc")
         goods = [good.discounted(share) for good, share in zip(goods, shares, strict=True)]
     return goods
+
+
+def _bearer(amounts: list[int], shares: list[int], rest: int, goods: list[Good]) -> int:
+    """The last row that can take ``rest`` more kopecks of a discount, else the last one."""
+    rows = reversed(range(len(goods)))
+    return next((n for n in rows if _leaves_enough(amounts[n], shares[n] + rest, goods[n].cnt)), -1)
 
 
 # Taxes

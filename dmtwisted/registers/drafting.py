@@ -30,6 +30,7 @@ from dmtwisted.registers.interface import (
 )
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.shift import shift
+from dmtwisted.registers.texts import check_cashier, check_pay
 from dmtwisted.registers.totals import RECEIPTS, RegisterState
 from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest
 from dmtwisted.results import Refused, Res, one_of
@@ -92,6 +93,7 @@ class Drafting:
             raise Refused(Res.UNKNOWN_FISCAL_TASK, task)
         if task not in (OPEN_SHIFT, Z_REPORT):
             shift(state.shift_open).trade()
+        check_cashier(request.fiscal.cashier)
         return make(self, Asked(request, request.fiscal, state, sold))
 
     def owed(self, asked: ReceiptRequest) -> int:
@@ -108,6 +110,8 @@ class Drafting:
         :raises Refused: 1092 on a closed shift, 1058 when the last document cannot be taken back.
         """
         shift(state.shift_open).trade()
+        assert request.fiscal is not None
+        check_cashier(request.fiscal.cashier)
         if last is None or last.kind not in RECEIPTS or last.number != state.last.number:
             raise Refused(Res.TAG_NOT_FOUND)
         return self._document(
@@ -239,6 +243,7 @@ class Drafting:
     def _withdrawal(self, asked: Asked) -> Document:
         if asked.fiscal.cash is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
+        check_pay(asked.fiscal.cash, "fiscal.cash")
         cash = withdrawal(asked.fiscal.cash, self._rates)
         self._check_cash(asked.state, cash.sum)
         return self._document(documents.WITHDRAWAL, asked.request, asked.state, cash=cash)
@@ -265,6 +270,7 @@ class Drafting:
         pay_type = self._rates.pay_type(given.type)
         if pay_type.code != CASH:
             raise Refused(Res.WRONG_PAYMENT_TYPE, given.type, note=one_of(CASH))
+        check_pay(given, "fiscal.cash" if fiscal.cash is not None else "fiscal.receipt.pays[0]")
         return cash_move(given, pay_type)
 
     def _check_cash(self, state: RegisterState, amount: int) -> None:

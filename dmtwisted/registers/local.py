@@ -27,6 +27,7 @@ from dmtwisted.registers.interface import (
     X_REPORT,
 )
 from dmtwisted.registers.shift import shift
+from dmtwisted.registers.texts import check_cashier
 from dmtwisted.registers.totals import RegisterState
 from dmtwisted.requests import FiscalRequest, TaskRequest, malformed, read_moment
 from dmtwisted.results import Refused, Res, one_of
@@ -74,6 +75,7 @@ class LocalTasks:
         make = _STATES.get(request.task)
         if make is not None:
             return make(occasion, state), None
+        check_cashier(fiscal.cashier)
         return await _TASKS[request.task](self, occasion, fiscal, state)
 
     async def _service_report(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:

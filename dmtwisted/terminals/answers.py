@@ -5,6 +5,8 @@ See docs/reference/terminals.md#answers.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from dmtwisted.answers import EXECUTED, Answer, Number, Warning, amount, refusal, render, with_member
@@ -120,11 +122,16 @@ def masked(verdict: Verdict) -> Verdict:
     return masked_card(verdict)
 
 
+_ON_RECEIPTS = ("paysys", "bank", "auth_code", "rrn", "terminal_id")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
 def masked_card(approved: Approved) -> Approved:
-    """``approved`` without card numbers."""
+    """``approved`` without card numbers, and without control characters in what a till puts on a receipt (1089)."""
     return msgspec.structs.replace(
         approved,
-        cardmask=mask_pan(approved.cardmask),
+        **{name: _CONTROL.sub(" ", getattr(approved, name)) for name in _ON_RECEIPTS},
+        cardmask=mask_pan(_CONTROL.sub(" ", approved.cardmask)),
         slip=mask_cards(approved.slip),
         text=mask_cards(approved.text),
     )

@@ -1,0 +1,80 @@
+"""Texts of a request that reach a document: control characters are refused with the path of their member (1089).
+
+Names, comments and the lines above and below may have line breaks. A tab is a control character everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from operator import attrgetter
+
+from dmtwisted.requests import PayRequest, ReceiptRequest, RowRequest
+from dmtwisted.results import Refused, Res
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LINE_BREAK = re.compile(r"\r?\n")
+
+LINES = frozenset({"name", "comment", "comment_up", "comment_down"})
+"""Members whose texts may have line breaks."""
+
+NO_ROW = "-"
+"""What 1089 says instead of a position when the text belongs to no row."""
+
+_ROW = ("name", "comment", "code", "code1", "code2", "code3", "code_a")
+_RECEIPT = ("comment_up", "comment_down", "purchase_receipt_fisn", "purchase_rro_fisn")
+_PAY = (
+    *("comment", "comment_up", "comment_down", "paysys", "rrn", "cardmask", "term_id"),
+    *("bank_id", "bank_name", "auth_code", "oper_type"),
+)
+_row_texts, _receipt_texts, _pay_texts = attrgetter(*_ROW), attrgetter(*_RECEIPT), attrgetter(*_PAY)
+
+
+def check_row(row: RowRequest, index: int) -> None:
+    """Check the texts of ``fiscal.receipt.rows[index]``.
+
+    :raises Refused: 1089.
+    """
+    texts = _row_texts(row)
+    # One check is enough for texts that are all printable; those with line breaks are checked one by one.
+    if not ("".join(texts).isprintable() and "".join(row.code_aa).isprintable()):
+        stamps = {f"code_aa[{n}]": stamp for n, stamp in enumerate(row.code_aa)}
+        named = (*zip(_ROW, texts, strict=True), *stamps.items())
+        _check(f"fiscal.receipt.rows[{index}]", named, index + 1)
+
+
+def check_receipt(receipt: ReceiptRequest) -> None:
+    """Check the texts of ``fiscal.receipt`` and of its payments.
+
+    :raises Refused: 1089.
+    """
+    texts = _receipt_texts(receipt)
+    if not "".join(texts).isprintable():
+        _check("fiscal.receipt", zip(_RECEIPT, texts, strict=True))
+    for index, pay in enumerate(receipt.pays):
+        check_pay(pay, f"fiscal.receipt.pays[{index}]")
+
+
+def check_pay(pay: PayRequest, path: str) -> None:
+    """Check the texts of the payment at ``path``.
+
+    :raises Refused: 1089.
+    """
+    texts = _pay_texts(pay)
+    if not "".join(texts).isprintable():
+        _check(path, zip(_PAY, texts, strict=True))
+
+
+def check_cashier(cashier: str) -> None:
+    """Check ``fiscal.cashier``.
+
+    :raises Refused: 1089.
+    """
+    if not cashier.isprintable():
+        _check("fiscal", [("cashier", cashier)])
+
+
+def _check(path: str, named: Iterable[tuple[str, str]], position: int | str = NO_ROW) -> None:
+    for name, text in named:
+        if _CONTROL.search(_LINE_BREAK.sub("", text) if name in LINES else text):
+            raise Refused(Res.FORBIDDEN_CHARACTER, position, f"{path}.{name}")
