@@ -333,6 +333,16 @@ class PlainTests(HttpsCase):
         self.carry(0.1)
         self.assertIsInstance(self.successResultOf(waiting), Unknown)
 
+    def test_given_up(self) -> None:
+        """A request that is given up meanwhile may have arrived: its outcome is unknown, and the line is closed."""
+        self.rule("open", "silent")
+        document = self.shop.open()
+        waiting = Deferred.fromCoroutine(self.client.register(encode(document), document))
+        self.carry(13)
+        self.assertNoResult(waiting)
+        waiting.cancel()
+        self.assertEqual(self.successResultOf(waiting), Unknown("given up"))
+
     def test_late(self) -> None:
         """A later answer is ignored."""
         self.rule("open", "accept", delay_ms=50_000)

@@ -235,6 +235,7 @@ class AtOnceTests(LostCase):
             self.assertEqual((answer["info"]["isoffline"], answer["task_status"]), (True, 1))
             self.assertEqual(self.shop.clock.seconds() - before, 1)
             self.assertEqual(self.sell(50, "a"), {**answer, "task_status": 2})
+            self.assertEqual(self.do(18, "")["warnings"], [])
             self.assertEqual(self.home(), 0)
             self.assertEqual(self.ledger(), [*revoked, ("sale", 5000)])
             self.close(5000)

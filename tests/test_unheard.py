@@ -13,7 +13,7 @@ from dmtwisted.registers.unheard import MOST, STILL_MS, Caller, caller, nobody
 from dmtwisted.requests import read_json, read_task
 from tests.batch_desk import BatchCase
 from tests.prro_shop import FIRST, PrroShop
-from tests.shop import FailingStore, Shop, sale
+from tests.shop import FailingStore, Shop, hurry, sale
 from tests.test_lost_online import GONE
 from tests.web_case import WebCase, fiscal
 from tests.web_case import sale as web_sale
@@ -50,7 +50,8 @@ class UnheardCase(SynchronousTestCase):
     """Tests with an open register `test` that cannot go offline."""
 
     def setUp(self) -> None:
-        """A shop with an open shift."""
+        """A shop with an open shift; what is lost stays unknown until the next task."""
+        hurry(self)
         self.shop = Shop(self)
         self.shop.settings(offline_allowed=False)
         self.shop.open_shift()
@@ -400,6 +401,7 @@ class LateTests(SynchronousTestCase):
 
     def test_arrives_late(self) -> None:
         """A document that was void and arrived after all is returned, or named."""
+        hurry(self)
         for repeat, status in (("return", 2), ("warn", 1)):
             shop = self.open(untagged_repeat=repeat)
             record = shop.far_end.books.registers[FIRST]
@@ -418,7 +420,10 @@ class LateTests(SynchronousTestCase):
         shop = self.open(offline_after_lost_answer="revoke")
         shop.built()._channel._skew = 0.0
         shop.rules({"on": "sale", "then": "lost_after"}, *GONE)
-        self.assertEqual(shop.fiscal(1, "a", "one", receipt=sale(50))["res"], 1084)
+        # It cannot go offline while the caller waits.
+        patch = self.patch(shop.built(), "_revokes", False)
+        self.assertEqual(shop.fiscal(1, "a", "one", receipt=sale(50))["res"], 1075)
+        patch.restore()
         answer = shop.fiscal(1, "b", "one", receipt=sale(60))
         self.assertEqual(told(answer), [shop.look_up("a", "one")["info"]["doccode"]])
 

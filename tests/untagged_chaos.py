@@ -106,8 +106,9 @@ class Day:
         self.score.lost[how] += 1
         hears: Caller = heard
         if how in TAX:
-            unknown = {"on": "probe", "then": "lost_before", "times": 0}
-            self.shop.scenario({"on": KINDS[body["fiscal"]["task"]], "then": how}, unknown)
+            # Every second one cannot be asked for while the till waits.
+            unanswered = [{"on": "probe", "then": "unreachable", "times": 0}] * (self.score.lost[how] % 2)
+            self.shop.scenario({"on": KINDS[body["fiscal"]["task"]], "then": how}, *unanswered)
         elif how in STORE:
             self.blows.at(self.dice.randint(1, 3), how)
         else:
