@@ -1067,7 +1067,7 @@ class Res(Enum):
     ROW_SUM_DIFFERS = _register(
         1107,
         Action.CORRECT,
-        "Ціна на кількість дорівнює нулю або відрізняється від суми рядка більш ніж на 1",
+        "Ціна, помножена на кількість, дорівнює нулю або відрізняється від суми рядка більш ніж на 1",
         "Price times quantity is zero or differs from the sum of the row by more than 1",
         "Перевірте price, cnt і cost рядка або не надсилайте cost, тоді його обчислить сервіс.",
         "Check price, cnt and cost of the row, or leave cost out and the service calculates it.",

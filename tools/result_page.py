@@ -48,7 +48,7 @@ SEEN: dict[Res, str] = {
     Res.ALREADY_ONLINE: "`go-online` while online",
     Res.ONLINE_REQUEST_IMPOSSIBLE: "offline: `any=accept`, `any=lost_after`, `probe=unreachable` with `times` 0, "
     "`go-online`; without rules `go-online` again",
-    Res.NO_OFFLINE_NUMBERS: "`go-offline` before the first opening",
+    Res.NO_OFFLINE_NUMBERS: "`open=accept:no_session`, task 0, `go-offline`",
     Res.TAG_NOT_FOUND: "an unused `tag`; task 23 with an unknown number; task 17 without a receipt",
     Res.NO_Z_IN_RANGE: "task 12 with `n_from` 99",
     Res.Z_CORRUPTED: "task 12 over a Z whose `value` in the table `document` is unreadable",
@@ -132,7 +132,7 @@ SEEN: dict[Res, str] = {
     Res.TERMINAL_KEYS_WRONG: "`payment=refuse:keys`",
     Res.CARD_READER_MISSING: "`payment=refuse:reader`",
     Res.TRANSACTION_COMPLETE: "`payment=refuse:reversed`",
-    Res.UNHANDLED_CODE: "`payment=refuse:1099`",
+    Res.UNHANDLED_CODE: "`payment=refuse:1999`",
     Res.TERMINAL_BUSY: "`payment=refuse:busy`",
     Res.OPERATION_CANCELLED: "`interrupt` before the card",
     Res.SETTLEMENT_REQUIRED: "`payment=refuse:settle_first`",
@@ -159,7 +159,7 @@ BPOS1 = "of a BPOS1 library"
 CABINETS = "of cloud cabinets"
 PROTOCOL_B = "of the tax service's protocol B"
 
-NOT_YET: dict[Res, str] = {
+RESERVED: dict[Res, str] = {
     Res.CABINET_ERROR: CABINETS,
     Res.CABINET_WRONG_HASH: CABINETS,
     Res.CLOUD_BALANCE_LOW: CABINETS,
@@ -171,7 +171,7 @@ NOT_YET: dict[Res, str] = {
     Res.SHIFT_ID_EMPTY: PROTOCOL_B,
     Res.COM_PORT_NOT_OPEN: BPOS1,
 }
-"""Why a code cannot be produced yet."""
+"""Why a code comes by force of a rule only; such a rule is the recipe."""
 
 _TITLES: dict[Group, str] = {
     "general": "All devices",
@@ -203,8 +203,9 @@ for the simulated tax service, `payment=refuse:51` for the simulated bank:
     PUT /dm/api/v3/devices/{dev_id}/scenario
     {"rules": [{"on": "sale", "then": "refuse", "code": "12"}]}
 
-Codes 1 to 13 are the tax service's own. A larger number is a code of this page, so each can be tried, also those "of
-cloud cabinets", which have no driver yet. `go-offline`, `go-online` and `interrupt` are `POST` under the device's
+Codes 1 to 13 are the tax service's own; at a terminal those up to 299 and 1000 to 1008 are the bank's and its own.
+Any other number is a code of this page, at every kind of device, so each can be tried. "Reserved" codes come in no
+other way. `go-offline`, `go-online` and `interrupt` are `POST` under the device's
 address, `clock` 90000 is `PUT /dm/api/v3/training/clock` with `{"offset_s": 90000}`. Settings change by `PATCH`.
 """
 
@@ -281,7 +282,12 @@ def advised_first(res: Res) -> Res:
 def _english_row(res: Res) -> tuple[str, ...]:
     first = advised_first(res)
     caller = res.caller.en if first is res else f"As {first.code}"
-    return str(res.code), res.text.en or "(empty)", str(int(res.action)), caller, SEEN.get(res) or NOT_YET[res]
+    return str(res.code), res.text.en or "(empty)", str(int(res.action)), caller, SEEN.get(res) or _reserved(res)
+
+
+def _reserved(res: Res) -> str:
+    on = "payment" if res.group == "terminal" else "sale"
+    return f"`{on}=refuse:{res.code}`; reserved, {RESERVED[res]}"
 
 
 def _ukrainian_row(res: Res) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from dmtwisted.devices.driver import TERMINAL
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.terminals.answers import no_protocol
 from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.wording import wording
@@ -89,7 +90,7 @@ class ServiceMethod(Resource):
         try:
             device = self._devices.by_name(name)
         except Refused:
-            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, name) from None
+            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, note=no_protocol(name)) from None
         terminal = terminal_of(device)
         if self._name == STATUS:
             return self._answer(device, terminal.status())
@@ -128,7 +129,7 @@ def terminal_of(device: Device) -> TerminalService:
     :raises Refused: 303 when it is another kind of device, 430 when it cannot be used.
     """
     if device.kind != TERMINAL:
-        raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, device.row.driver, device.name)
+        raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, note=no_protocol(device.name, device.row.driver))
     return usable(device, TerminalDevice).built
 
 

@@ -77,8 +77,10 @@ class Rates:
 
 def _enabled(known: Mapping[str, TaxGroup] | Mapping[str, PayType]) -> Text:
     """Which of the ``known`` codes a receipt may have."""
-    codes = ", ".join(code for code, one in known.items() if one.enabled) or "-"
-    return Text(f"у налаштуваннях каси ввімкнено: {codes}", f"enabled in the register's settings: {codes}")
+    codes = ", ".join(code for code, one in known.items() if one.enabled)
+    if not codes:
+        return Text("не ввімкнено жодного коду", "no code is enabled")
+    return Text(f"ввімкнено коди {codes}", f"enabled codes are {codes}")
 
 
 _KNOWN_PAY_TYPES = {str(pay_type.code) for pay_type in catalogue.PAY_TYPES}
@@ -270,7 +272,9 @@ def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
     """The taxes on ``base`` kopecks and ``quantity`` thousandths of one group."""
     percent, levy_percent, algorithm = group.percent, group.ex_percent, group.algorithm
     if algorithm not in catalogue.ALGORITHMS:
-        raise Refused(Res.TAX_ALGORITHM_UNSUPPORTED, group.letter or group.code, algorithm)
+        raise Refused(
+            Res.TAX_ALGORITHM_UNSUPPORTED, Text(group.letter or str(group.code), str(group.code)), algorithm
+        )
     levy_on_top = algorithm == catalogue.VAT_ON_LEVY or (algorithm == VAT_INSIDE_LEVY and not group.included)
     if levy_on_top:
         levy = half_up(base * levy_percent, 10_000)
@@ -337,7 +341,7 @@ def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates
         if pay.sum:
             pays.append((pay, pay_type))
         elif exact:
-            raise Refused(Res.ZERO_PAYMENT, pay_type.name)
+            raise Refused(Res.ZERO_PAYMENT, Text(pay_type.name, str(pay_type.code)))
     sums = [pay.sum for pay, _ in pays]
     shares = [0] * len(pays)
     in_cash = [pay_type.code == CASH for _, pay_type in pays]

@@ -31,7 +31,7 @@ from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, UnheardReceipt
 from dmtwisted.registers.unheard import warning_of
 from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, OperationRow
 
@@ -94,7 +94,8 @@ class SoftwareRegister:
         if fiscal.task in TAGGED or fiscal.task == STORNO:
             return await self._fiscalise(request, fiscal, language)
         if fiscal.task not in self._local:
-            raise Refused(Res.UNKNOWN_FISCAL_TASK, fiscal.task)
+            tasks = {*TAGGED, STORNO, *self._local.tasks}
+            raise Refused(Res.UNKNOWN_FISCAL_TASK, fiscal.task, note=one_of(*sorted(tasks)))
         return await self._report(request, fiscal, language)
 
     async def _fiscalise(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> Done:

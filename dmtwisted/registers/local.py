@@ -63,6 +63,11 @@ class LocalTasks:
         self._n, self._header, self._dtype = device_n, header, dtype
         self._store, self._clock = store, clock
 
+    @property
+    def tasks(self) -> set[int]:
+        """The numbers of these tasks."""
+        return {*_TASKS, *_STATES}
+
     def __contains__(self, task: int) -> bool:
         return task in _TASKS or task in _STATES
 

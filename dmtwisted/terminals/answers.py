@@ -165,6 +165,12 @@ def nothing_sent(error: WireError, unreached: Refused | None = None) -> Refused:
     return Refused(Res.TERMINAL_CONNECT, aq_errortxt=wording(error))
 
 
+def no_protocol(device: str, driver: str = "") -> Text:
+    """Which device has no protocol of a terminal."""
+    uk, en = (f", драйвер {driver}", f", driver {driver}") if driver else ("", "")
+    return Text(f"«{device}»{uk}", f'"{device}"{en}')
+
+
 HELD = Text("термінал може тримати інша програма", "another program may hold the terminal")
 UNKNOWN = Text("чи виконано операцію, невідомо", "it is unknown whether the operation was done")
 """What distinguishes 5012 after a request that may have been received from 5012 before any request."""

@@ -28,10 +28,19 @@ from dmtwisted.answers import repeated
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.requests import TASK_EXPECTED, TaskRequest, malformed
-from dmtwisted.results import Action, Refused, Res
+from dmtwisted.results import Action, Refused, Res, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationRow, State, StoreFailed
-from dmtwisted.terminals.answers import Caller, answer_of, broken_off, masked, masked_card, nothing_sent, refusal_of
+from dmtwisted.terminals.answers import (
+    Caller,
+    answer_of,
+    broken_off,
+    masked,
+    masked_card,
+    no_protocol,
+    nothing_sent,
+    refusal_of,
+)
 from dmtwisted.terminals.interface import (
     READING,
     TASKS,
@@ -115,12 +124,14 @@ class TerminalService:
         if pay.task is None:
             raise malformed("pay.task", TASK_EXPECTED)
         if pay.task not in TASKS:
-            raise Refused(Res.UNKNOWN_PAY_TASK, pay.task)
+            raise Refused(Res.UNKNOWN_PAY_TASK, pay.task, note=one_of(*sorted(TASKS)))
         labelled = bool(request.transaction_id.strip())
         if pay.task == Task.STORED:
             return await self._stored(caller.label if labelled else "")
         if pay.task not in self.driver.capabilities:
-            raise Refused(Res.TASK_NOT_SUPPORTED, pay.task)
+            raise Refused(
+                Res.TASK_NOT_SUPPORTED, pay.task, note=one_of(*sorted({*self.driver.capabilities, Task.STORED}))
+            )
         order = order_of(pay)
         if labelled:
             try:
@@ -504,7 +515,7 @@ class TerminalService:
         :raises Refused: 303 when the protocol lacks it, 5073 while a payment stops at its card.
         """
         if not self.has(name):
-            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, self.driver.protocol, self._name)
+            raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, note=no_protocol(self._name, self.driver.protocol))
         if self._waiting is not None:
             raise Refused(Res.CONFIRMATION_ACTIVE)
         try:

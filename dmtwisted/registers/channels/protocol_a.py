@@ -53,7 +53,7 @@ def _refusal(code: int, text: str, res: Res | None) -> Refused:
     # recognise other errors (docs/reference/http-interface.md#error-texts).
     return Refused(
         res or _BY_CODE.get(code, Res.TAX_SERVICE_ERROR),
-        note=Text(f"ФС {code}", f"fiscal server {code}"),
+        note=Text(f"код ФС {code}", f"code {code} of the fiscal server"),
         aq_errortxt=text,
     )
 

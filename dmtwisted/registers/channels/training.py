@@ -33,6 +33,9 @@ from protocols.simulators.tax_service import DESK, OK, Paper, TaxService, Ticket
 PACKAGE = "package"
 """The operation of submitting offline documents; no rule names it, so only rules for `any` apply."""
 
+NO_SESSION = "no_session"
+"""``code`` of a rule: the opening is accepted without an offline session."""
+
 LAST_OF_PROTOCOL_A = 13
 """Error codes up to here are protocol A's; greater ones are codes of docs/result-codes.md."""
 
@@ -120,6 +123,8 @@ class TrainingChannel:
             await self._pause(self._patience)
             return Unknown(f"no answer in {self._patience:g} s")
         ticket = take()
+        if rule.code == NO_SESSION:
+            ticket = msgspec.structs.replace(ticket, session="")
         if rule.then is Then.ACCEPT:
             return await self._answered(rule, _outcome(ticket, operation))
         await self._pause(rule.delay_ms / 1000)
