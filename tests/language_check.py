@@ -45,7 +45,7 @@ _MEMBERS = """
 device type tag source task fiscal pay doc sum disc round autoround rows pays cash cashier receipt name code cnt
 price cost taxgrp comment change commission paysys rrn cardmask lines settings param parts merch key kind driver
 rules on then times format file host port interface profile state number outcome token template doccmd cmd
-opendrawer test batch password login pass url dt res errors path interrupt
+opendrawer test batch password login pass url dt res errors path interrupt cancelid
 """
 MEMBERS = frozenset(_MEMBERS.split())
 """Members of requests and settings without a dot or an underscore in their name."""

@@ -30,7 +30,7 @@ FOR_CALLERS = {
 _BELOW = """
 BadSettings Undecided StoreFailed NotReached LineLost NotTaken NotReady Unanswered Unsupported WrongPassword NoKey
 NoStamp AgentError BrokenPackage Fault SecretsError BrokenTemplate TooLong Unknown ScenarioError Interrupted
-BodyTooLarge UnreadableBody
+BodyTooLarge UnreadableBody _failed
 """
 FROM_BELOW = frozenset(_BELOW.split())
 """Reasons that `wording` turns into words for a caller."""

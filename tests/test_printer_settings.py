@@ -85,7 +85,7 @@ class WrongTests(PrintCase):
         for driver, known, unknown in (("escpos", "zjiang-58", "star"), ("star", "star", "epson")):
             body = {"device": "x", "kind": "printer", "driver": driver, "settings": {**HERE, "profile": "z"}}
             text = self.request("POST", DEVICES, body).json["errors"][0]["text"]
-            names = text.removeprefix("one of ").removesuffix(" is expected").split(", ")
+            names = text.removeprefix("очікується одне з ").split(", ")
             self.assertIn(known, names)
             self.assertNotIn(unknown, names)
             self.assertLessEqual(set(names), set(PROFILES))

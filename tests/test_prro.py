@@ -959,7 +959,7 @@ class UploadTests(WebCase):
         """A wrong password is 2003 in the caller's language."""
         told = self.upload(self.json_body(password="інший"))
         self.assertEqual(told["res"], 2003)
-        self.assertIn("password", told["errortxt"])
+        self.assertIn("пароль", told["errortxt"])
 
     def test_no_register(self) -> None:
         """An unknown id, and a device that signs nothing, are 2007."""

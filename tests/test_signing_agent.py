@@ -291,7 +291,7 @@ class RegisterTests(SynchronousTestCase):
     def test_away(self) -> None:
         """An agent that is away is 1069 with the reason; nothing was sent, and a repeat goes through once."""
         self.assertEqual(self.do(0)[0], 0)
-        for error, said in ((NotReached("connection refused"), "connection refused"), (Silent(10.0), "no answer")):
+        for error, said in ((NotReached("connection refused"), "відмовлено"), (Silent(10.0), "немає відповіді")):
             self.line.error = error
             self.assertFails(said)
         self.line.error = None
@@ -303,22 +303,22 @@ class RegisterTests(SynchronousTestCase):
         self.assertEqual(self.do(0)[0], 0)
         good = sign(b"x", keys().cashier.key, keys().cashier.certificate)
         self.line.content = b"something else"
-        self.assertFails("something else")
+        self.assertFails("щось інше")
         self.line.content = None
         for reply, said in (
-            (_reply(Signed(good[:-1] + bytes([good[-1] ^ 1]))), "signature is wrong"),
-            (_reply(Signed(b"nothing")), "cannot be read"),
-            (Reply(200, {}, b"<html>"), "cannot be read"),
+            (_reply(Signed(good[:-1] + bytes([good[-1] ^ 1]))), "підпис неправильний"),
+            (_reply(Signed(b"nothing")), "не читається"),
+            (Reply(200, {}, b"<html>"), "не читається"),
             (Reply(500, {}, b'{"error":"no key"}'), "no key"),
-            (Reply(401, {}, b""), "token"),
+            (Reply(401, {}, b""), "токен"),
         ):
             self.line.reply = reply
             self.assertFails(said)
         self.line.reply = None
         self.line.who = keys().authority.cashier("Касир", TIN, days=-0.5)
-        self.assertFails("until 2026-09-20")
+        self.assertFails("до 2026-09-20")
         self.line.who = keys().authority.issue("Касир", usage=KeyUsage.KEY_AGREEMENT, tax_number=TIN)
-        self.assertFails("not for this use")
+        self.assertFails("не для цього")
 
     def test_key_replaced(self) -> None:
         """Another key at the agent signs from the next shift on; the open shift can only be ended with it."""
@@ -351,13 +351,13 @@ class RegisterTests(SynchronousTestCase):
         key = self.shop.built()._key
         key._certificate = None
         self.line.told = keys().authority.issue("x", usage=KeyUsage.KEY_AGREEMENT)
-        self.assertIn("does not sign", self.do(0)[2])
+        self.assertIn("не підписує", self.do(0)[2])
 
         async def later(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
             return _reply(KeyTold(protocol=2, certificate=b""))
 
         key._exchange = later
-        self.assertIn("version 2", self.do(0)[2])
+        self.assertIn("версією 2", self.do(0)[2])
 
     def test_no_upload(self) -> None:
         """A key cannot be loaded into the service while the settings name an agent."""

@@ -89,7 +89,7 @@ class RegisterTests(SynchronousTestCase):
         self.provider.error = NotReached("connection refused")
         answer = self.sell(shop, "a")
         self.assertEqual((answer["res"], answer["res_action"]), (1069, 1))
-        self.assertIn("connection refused", answer["errortxt"])
+        self.assertIn("у з’єднанні відмовлено", answer["errortxt"])
         self.provider.error = None
         self.assertEqual(self.sell(shop, "a")["res"], 0)
         shop.settings("one", offline_allowed=True)

@@ -58,7 +58,7 @@ SEEN: dict[Res, str] = {
     Res.INCOME_NEGATIVE: "task 15 with `sum` -1",
     Res.INCOME_CHANGE_NEGATIVE: "task 15 with `change` -1",
     Res.INCOME_CARD_DATA_MISSING: "task 15 by card without `rrn`",
-    Res.COLLISION_UNSOLVABLE: "a card sale at `/dm/execute-pkg` with `sale=refuse:1050`; a warning until fiscalised",
+    Res.COLLISION_UNSOLVABLE: "`offline_allowed` false, `sale=unreachable`, a card sale in batch mode: a warning",
     Res.PREVIOUS_NOT_PROCESSED: "`prro`: a document whose answer was lost has no number yet",
     Res.COLLISION_NOT_REPAIRED: "`sale=lost_after` and `probe=unreachable` with `times` 0",
     Res.NOT_ENOUGH_CASH: "task 4 with too much",

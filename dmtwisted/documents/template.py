@@ -35,7 +35,7 @@ from dmtwisted.documents.documents import Caller, Document, Good, Header, Paymen
 from dmtwisted.documents.forms import FISCAL, PAYOUT, quantity
 from dmtwisted.documents.model import Element, Image, Line, Pair
 from dmtwisted.documents.qr import receipt_qr
-from dmtwisted.results import Refused
+from dmtwisted.results import Refused, Res
 
 if TYPE_CHECKING:
     from jinja2 import Template as JinjaTemplate
@@ -441,6 +441,10 @@ def _printed(text: str) -> tuple[list[Element], list[Element]]:
     return (sides[0], sides[1]) if len(sides) == 2 else ([], sides[0])
 
 
+_MALFORMED = Res.MALFORMED.text.en.removesuffix("%s")
+"""What stands before the reason of a malformed member."""
+
+
 def _elements(line: str) -> Iterator[Element]:
     style: dict[str, object] = {}
     word, rest = _mark(line)
@@ -452,7 +456,7 @@ def _elements(line: str) -> Iterator[Element]:
     try:
         found = read_doccmd([{**command, **style}], "template")
     except Refused as refused:
-        reason = str(refused.details[0]).removeprefix("template[0].")
+        reason = refused.errortxt("en").removeprefix(_MALFORMED).removeprefix("template[0].")
         raise BrokenTemplate(f"{_quoted(line)}: {reason}") from None
     for element in found:
         said = f"{element.left} {element.right}" if isinstance(element, Pair) else ""
