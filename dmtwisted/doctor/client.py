@@ -1,4 +1,4 @@
-"""What one program sent, by its `source`: what was ignored, refused and repeated, and which settings would help it."""
+"""What one program sent, by its `source`: the ignored, refused and repeated, and which settings would help it."""
 
 from __future__ import annotations
 
