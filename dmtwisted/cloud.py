@@ -74,8 +74,10 @@ class CloudTasks:
             request, opening = _addressed(body, root, name), _opening(root, name)
         if device is None:
             self.log.warn("a cloud request is refused: no register has its token")
-            refused = Refused(Res.REGISTER_TOKEN_INVALID, _NOBODY)
-            return refusal(echo_of(request), refused, language, self._clock.now())
+            refused, echo = Refused(Res.REGISTER_TOKEN_INVALID, _NOBODY), echo_of(request)
+            answer = refusal(echo, refused, language, self._clock.now())
+            self._dispatcher.programs.ended(echo, False, refused.res.code, answer, {})
+            return answer
         answer = await self._dispatcher.execute(request, language)
         if opening is None or res_of(answer) != Res.SHIFT_CLOSED.code:
             return answer

@@ -211,7 +211,7 @@ def clean_source(source: str) -> str:
 def _entry(kept: Kept, source: str) -> Program:
     if source not in kept and len(kept) >= MOST_PROGRAMS:
         source = OTHERS
-    return kept.setdefault(source, Program(tasks={}, refused={}, ignored={}))
+    return kept.setdefault(source, Program())
 
 
 def _add_all(kept: Kept, fresh: Kept) -> None:

@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Any, ClassVar
 from unittest import mock, skipUnless
 
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -27,9 +28,10 @@ from dmtwisted.commands import ready
 from dmtwisted.commands.doctor import DoctorOptions
 from dmtwisted.commands.ready import ReadyOptions
 from dmtwisted.config import Config, DatabaseConfig, LogConfig, ServerConfig, ServiceConfig, TlsConfig
-from dmtwisted.doctor import clock, database, devices, files, port, tls
+from dmtwisted.doctor import client, clock, database, devices, files, port, tls
 from dmtwisted.doctor.findings import Finding, Fix, Level
 from dmtwisted.doctor.service import Doctor, of_machine
+from dmtwisted.programs import ROW, Program
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store.revisions import head
@@ -670,6 +672,85 @@ class CommandTests(FaultCase):
         """A user who does not own the state folder leaves no files there that the service could not open."""
         self.patch(os, "geteuid", lambda: self.state.stat().st_uid + 1)
         self.names(command._devices(self.config), "належить іншому", "belongs to another user", Level.WARN)
+
+
+class ClientTests(FaultCase):
+    """``dmtwisted doctor --client``"""
+
+    def counted(self, **counts: Any) -> list[Finding]:
+        """What is found of a till with these counts."""
+        at = int(MORNING * 1000)
+        return client.look({"till": Program(since=at, last=at, **counts)}, "till")
+
+    def test_sent(self) -> None:
+        """A program without any fault: its tasks, since when, and how many repeats."""
+        [one] = self.counted(tasks={"fiscal 1": 7, "fiscal 10": 1}, repeated=2)
+        self.assertEqual((one.level, one.about), (Level.GOOD, "till"))
+        self.assertEqual(
+            one.text.en, "till: fiscal 1 × 7, fiscal 10 × 1; since 21.09.2026, last 21.09.2026 09:00; 2 repeats"
+        )
+        self.assertIn("повторів 2", one.text.uk)
+
+    def test_ignored(self) -> None:
+        """Ignored members, the most frequent first, with the settings that name and that list them."""
+        found = self.counted(ignored={"userinfo": 2, "fiscal.receipt.rows[].prise": 9})
+        one = self.names(
+            found, "Пропущено поля", "Ignored members: fiscal.receipt.rows[].prise × 9, userinfo × 2", Level.WARN
+        )
+        self.assertIn("warn_unknown", one.advice.uk)
+        self.assertIn("known_members", one.advice.en)
+
+    def test_refused(self) -> None:
+        """Each refusal has its text, its advice, and the setting by which the program could be served."""
+        found = self.counted(refused={"1077": 3, "1091": 1, "9999": 1, "…": 2})
+        self.assertEqual(len(found), 3)
+        one = self.names(found, "Відмова 1077 × 3", "Refused with 1077 × 3", Level.WARN)
+        self.assertIn("check_cash", one.advice.uk)
+        self.names(found, "Відмова 1091 × 1", "Refused with 1091 × 1", Level.WARN)
+
+    def test_every_code(self) -> None:
+        """Every code of the catalogue can be reported, without a place for a detail."""
+        for res in Res:
+            for one in self.counted(refused={str(res.code): 1}):
+                self.assertNotIn("%", one.text.uk + one.text.en + one.advice.uk + one.advice.en)
+
+    def test_tags(self) -> None:
+        """Tasks without a tag, and tags used twice, with the settings that help."""
+        found = self.counted(untagged=4, other_content=1)
+        one = self.names(found, "Без tag: 4", "Without a tag: 4", Level.WARN)
+        self.assertIn("untagged_repeat", one.advice.en)
+        one = self.names(found, "Ужитий tag з іншим змістом: 1", "A used tag with other content: 1", Level.WARN)
+        self.assertIn("strict_tags", one.advice.uk)
+
+    def test_unknown(self) -> None:
+        """A source that sent nothing: the known ones are listed."""
+        one = self.names(client.look({"b": Program(), "a": Program()}, "zz"), "нічого", "sent nothing", Level.WARN)
+        self.assertIn("a, b", one.advice.en)
+
+    def test_command(self) -> None:
+        """The command reads the database, whether the service runs or not; without one it says so."""
+
+        def told() -> tuple[int, str]:
+            options, said = DoctorOptions(), StringIO()
+            options.parseOptions(["--client", "till", "-l", "en", "--state", str(self.state)])
+            with redirect_stdout(said):
+                return command.run(options), said.getvalue()
+
+        self.assertEqual(told()[0], 2)
+        with closing(sqlite3.connect(self.state / "dmtwisted.db")) as db, db:
+            db.execute("CREATE TABLE setting (name TEXT PRIMARY KEY, value BLOB)")
+        self.assertIn("sent nothing", told()[1])
+        kept = {"till": Program(since=1, last=1, tasks={"fiscal 1": 7}, ignored={"prise": 1})}
+        with closing(sqlite3.connect(self.state / "dmtwisted.db")) as db, db:
+            db.execute("INSERT INTO setting VALUES (?, ?)", (ROW, msgspec.json.encode(kept)))
+        status, said = told()
+        self.assertEqual(status, 1)
+        self.assertIn("Ignored members: prise × 1", said)
+        with closing(sqlite3.connect(self.state / "dmtwisted.db")) as db, db:
+            db.execute("UPDATE setting SET value = ?", (b"half",))
+        status, said = told()
+        self.assertEqual(status, 2)
+        self.assertIn("cannot be read", said)
 
 
 class PageTests(WebCase):

@@ -8,9 +8,12 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.cloud import CloudTasks
 from dmtwisted.programs import EVERY, FORGOTTEN_AFTER, LONGEST_SOURCE, MOST_NAMES, MOST_PROGRAMS, OTHERS, ROW, Program
+from dmtwisted.requests import read_json, read_task
 from dmtwisted.store.values import StoreFailed
 from tests.shop import Shop, sale
+from web.openapi.tasks import ALL
 
 MISSPELLED = {"name": "x", "cnt": 1, "price": 5, "prise": 5, "taxgrp": 2}
 
@@ -117,6 +120,17 @@ class WarningTests(ProgramCase):
         )
 
 
+class ExampleTests(SynchronousTestCase):
+    """The requests of the documentation."""
+
+    def test_nothing_is_ignored(self) -> None:
+        """Every member of every example is used by its task."""
+        for task in ALL:
+            root = read_json(json.dumps(task.body).encode())
+            read_task(root, batch=task.path.endswith("pkg"))
+            self.assertEqual(root.strays, {}, task.key)
+
+
 class UsualTests(ProgramCase):
     """A service that is not in training mode."""
 
@@ -152,6 +166,14 @@ class CountTests(ProgramCase):
         self.assertEqual(till.ignored, {"fiscal.receipt.rows[].prise": 3})
         self.assertEqual(kept["other"].tasks, {"fiscal 1": 1})
         self.assertEqual((till.since, till.last), (kept["other"].since, kept["other"].last))
+
+    def test_cloud(self) -> None:
+        """A program for a cloud cabinet whose token no register has is counted as refused."""
+        core = self.shop.core
+        cloud = CloudTasks(core.devices, core.dispatcher, core.clock)
+        body = b'{"source": "till", "fiscal": {"task": 1}}'
+        self.successResultOf(Deferred.fromCoroutine(cloud.execute(body, "uk", "Bearer nobody-has-this-token")))
+        self.assertEqual(self.kept()["till"].refused, {"1083": 1})
 
     def test_listed(self) -> None:
         """Members that are listed as known are not counted."""

@@ -23,7 +23,7 @@ from dmtwisted.config import Config, ConfigError
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.devices.drivers import find_drivers
-from dmtwisted.doctor import database, devices, port
+from dmtwisted.doctor import client, database, devices, port
 from dmtwisted.doctor.files import another_users
 from dmtwisted.doctor.findings import Check, Finding, FindingRecord, Level, bad, good, in_order, status, warn
 from dmtwisted.doctor.service import of_machine, weak_keys
@@ -55,6 +55,7 @@ class DoctorOptions(CommandOptions):
         PORT,
         ["language", "l", None, "uk or en; by default the language of the configuration."],
         ["api-key", "k", None, "The x-api-key for a service with a login or a hardened profile."],
+        ["client", "c", None, "Report what the program with this `source` sent, up to the last minute, instead."],
     ]
     optFlags: ClassVar = [["json", None, "Print JSON."]]
 
@@ -73,6 +74,9 @@ def run(options: DoctorOptions) -> int:
         language = options["language"] or "uk"
         return report([_unusable(str(error)).record(language)], language, bool(options["json"]))
     language = options["language"] or config.service.language
+    if options["client"] is not None:
+        found = [finding.record(language) for finding in of_client(config, options["client"])]
+        return report(found, language, bool(options["json"]))
     return report(examine(config, language, options["api-key"] or ""), language, bool(options["json"]))
 
 
@@ -92,6 +96,15 @@ def examine(config: Config, language: str, api_key: str = "") -> list[FindingRec
     if not runs and not any(one.check is Check.DATABASE and one.level is not Level.GOOD for one in found):
         found += _devices(config)
     return [finding.record(language) for finding in in_order(found)]
+
+
+def of_client(config: Config, source: str) -> list[Finding]:
+    """Findings about the program ``source``, from the database alone: the service may run or not."""
+    try:
+        with open_rows(config.database_url, reading=True) as rows:
+            return client.look(client.kept_in(rows), source)
+    except CarryError as error:
+        return [database.unreachable(str(error))]
 
 
 def report(found: Sequence[FindingRecord], language: str, as_json: bool) -> int:

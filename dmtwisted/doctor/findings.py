@@ -36,6 +36,7 @@ class Check(StrEnum):
     KEYS = "keys"
     TAX = "tax"
     DEVICE = "device"
+    PROGRAM = "program"
 
 
 class Fix(StrEnum):
