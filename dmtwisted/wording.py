@@ -93,6 +93,7 @@ object = об’єкт
 # Wires.
 the device is not reached: {} = пристрій недосяжний: {}
 the service stops = сервіс зупиняється
+malformed answer: {} - at `{}` = відповідь неправильної форми: {}, {}
 malformed answer: {} = відповідь неправильної форми: {}
 no answer in {} s = немає відповіді за {} с
 no connection in {} s = немає з’єднання за {} с

@@ -26,6 +26,7 @@ from dmtwisted.registers.prro.register import to_server
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
 from protocols.errors import NotReached, Silent, WireError
 from protocols.fiscal import verdicts
 from protocols.fiscal.bodies import MOST_BYTES
@@ -551,7 +552,8 @@ class OfflineTests(PrroCase):
         self.assertEqual((refused.res.code, refused.action), (1035, 1))
         self.assertEqual(refused.errortxt("en"), "Tax service: general error: malformed answer")
         self.assertEqual(refused.errortxt("uk"), "ДПС: загальна помилка: відповідь неправильної форми")
-        self.assertIn("NextLocalNum", refused.aq_errortxt)
+        uk = "відповідь неправильної форми: очікується ціле число, а не об’єкт, $.NextLocalNum"
+        self.assertEqual(wording(refused.aq_errortxt).uk, uk)
         failure = self.failureResultOf(Deferred.fromCoroutine(self.shop.built().check()), Refused)
         self.assertIn("malformed answer", str(failure.value))
 
