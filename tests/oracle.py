@@ -207,7 +207,7 @@ def _group(spelled: str, till: Till) -> Group:
 
 def remains(left: Fraction, disc: Fraction, cnt: Fraction) -> bool:
     """Whether a row keeps a kopeck, and after a discount each of its units too."""
-    return left >= KOPECK and (disc <= 0 or left / cnt >= KOPECK)
+    return left >= KOPECK and (disc <= 0 or left >= KOPECK * cnt)
 
 
 def discounts(of: Mapping[str, Any]) -> list[tuple[Fraction, bool]]:

@@ -60,7 +60,7 @@ class ControlCharacterTests(SynchronousTestCase):
                 return {"receipt": {"sum": 2, "rows": rows, "pays": [{"type": 0, "sum": 2}]}}
 
             self.both(path, member in ("name", "comment"), 1, sold)
-            self.assertIn(" 2,", self.shop.fiscal(1, **sold("a\0"))["errortxt"])
+            self.assertIn(" 2:", self.shop.fiscal(1, **sold("a\0"))["errortxt"])
         stamped = {"sum": 1, "rows": [{**row, "code_aa": ["AAAA123456", "A\n"]}], "pays": [{"type": 0, "sum": 1}]}
         self.assertForbidden("fiscal.receipt.rows[0].code_aa[1]", 1, receipt=stamped)
 
