@@ -1223,8 +1223,12 @@ class Res(Enum):
         Action.REPEAT,
         "Помилка з’єднання з терміналом",
         "Error connecting with the terminal",
-        *_LINE_SETTINGS,
-        *_TERMINAL_LINE,
+        "Коли res_action 2, з’ясуйте підсумок (той самий transaction_id із transaction_search 2), коли 1, перевірте "
+        "адресу або COM-порт і повторіть із новим.",
+        "With res_action 2 learn the outcome (the same transaction_id with transaction_search 2), with 1 check the "
+        "address or COM port and repeat with a new one.",
+        "Подивіться на екран і сліп термінала, чи не пройшла вже оплата, і якщо ні, перевірте його кабель або мережу.",
+        "Look at the terminal's screen and slip whether the payment has passed, and if not, check its cable or network.",
     )
     TRANSACTION_NOT_FOUND = _terminal(
         5013,
