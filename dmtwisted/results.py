@@ -1227,8 +1227,8 @@ class Res(Enum):
         "адресу або COM-порт і повторіть із новим.",
         "With res_action 2 learn the outcome (the same transaction_id with transaction_search 2), with 1 check the "
         "address or COM port and repeat with a new one.",
-        "Подивіться на екран і сліп термінала, чи не пройшла вже оплата, і якщо ні, перевірте його кабель або мережу.",
-        "Look at the terminal's screen and slip whether the payment has passed, and if not, check its cable or network.",
+        "Подивіться на екран і сліп термінала, чи не пройшла оплата, а як ні, перевірте його кабель або мережу.",
+        "Look at the terminal's screen and slip whether the payment passed, and if not, check its cable or network.",
     )
     TRANSACTION_NOT_FOUND = _terminal(
         5013,
