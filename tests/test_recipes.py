@@ -73,6 +73,7 @@ def open_batch(shop: OverHttp) -> None:
 def may_be_repeat(shop: OverHttp) -> None:
     """A sale after one whose answer was lost."""
     catalogue.lost(shop)
+    shop.scenario()
     shop.sell(200)
 
 
