@@ -492,7 +492,6 @@ a name of 1 to {} characters = назва від 1 до {} символів
 no spaces are allowed at its ends = пробілів по краях бути не може
 no control characters are allowed = керівних символів бути не може
 only a program on the machine of the service may switch this off = вимкнути це може лише програма на цьому комп’ютері
-another register has this token = такий токен уже має інша каса
 there are {} keys already; delete one first = ключів уже {}; спершу вилучіть один
 another register has this token = такий токен уже має інша каса
 this key exists already = такий ключ уже є

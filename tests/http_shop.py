@@ -36,8 +36,10 @@ class OverHttp(Shop):
         return due
 
     def called(self, method: str, path: str, body: object = None) -> dict[str, Any]:
-        """The decoded answer to a request, which must come at once."""
-        answer: dict[str, Any] = json.loads(self._case.successResultOf(self.call(method, path, body)))
+        """The decoded answer to a request, which must come at once, or as soon as a lost answer was asked for."""
+        due = self.call(method, path, body)
+        self.settle(due)
+        answer: dict[str, Any] = json.loads(self._case.successResultOf(due))
         return answer
 
     def address(self, device: str) -> str:

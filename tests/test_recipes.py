@@ -73,6 +73,7 @@ def open_batch(shop: OverHttp) -> None:
 def may_be_repeat(shop: OverHttp) -> None:
     """A sale after one whose answer was lost."""
     catalogue.lost(shop)
+    shop.scenario()
     shop.sell(200)
 
 
@@ -188,6 +189,7 @@ def lines(rows: Iterator[tuple[Res, str, list[str], list[OverHttp]]]) -> str:
 def missing_on_the_page(res: Res, shop: OverHttp) -> Iterator[str]:
     """The rules of a recipe that the page does not name."""
     page = SEEN.get(res, f"`sale=refuse:{res.code}` `payment=refuse:{res.code}`")
+    page += "".join(SEEN[Res.by_code(int(other))] for other in re.findall(r"as (\d+)", page))
     for rule in shop.rules_set:
         named = f"{rule['on']}={rule['then']}" + (f":{rule['code']}" if rule.get("code") else "")
         if f"`{named}`" not in page:
