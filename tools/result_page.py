@@ -150,7 +150,7 @@ SEEN: dict[Res, str] = {
     Res.BANK_MESSAGE: "`payment=refuse:57` or another code",
     Res.WRONG_RRN: "task 2 with `refundid` 1",
     # warning
-    Res.MAY_BE_REPEAT: "disconnect before the answer to a sale, then any other task",
+    Res.MAY_BE_REPEAT: "as 1075, then, without rules, any other task",
     Res.SHIFT_OLD: "`clock` 90000 while open",
 }
 """How a code is produced on the training register, or on the training terminal."""
