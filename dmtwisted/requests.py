@@ -247,6 +247,9 @@ class Members:
             return value
         if value is None or value == "":
             return default
+        # As many tills write it; the way below takes ten times as long.
+        if value.__class__ is str and len(value) <= 15 and value.isascii() and value.isdigit():
+            return int(value)
         try:
             digits = number(value)
         except NotANumber as error:
