@@ -15,7 +15,8 @@ from dmtwisted.printing import image, pdf, text
 from dmtwisted.registers.interface import Done
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.requests import Forms, TaskRequest
-from dmtwisted.results import Res, Text
+from dmtwisted.results import Res, Text, joined
+from dmtwisted.wording import wording
 
 log = Logger()
 
@@ -66,7 +67,7 @@ async def _with_forms(
     form, answer, warnings = done.form(), done.answer, []
     trouble = getattr(done.form, "trouble", "")
     if trouble:
-        warnings.append(Warning(Res.DEVICE_ERROR.code, _TEMPLATE.for_language(language) + trouble))
+        warnings.append(Warning(Res.DEVICE_ERROR.code, joined(_TEMPLATE, wording(trouble)).for_language(language)))
     for name in wanted:
         draw, takes_long = _DRAWINGS[name]
         try:
@@ -74,13 +75,13 @@ async def _with_forms(
         except Exception as error:
             # It is too long, or drawing failed: the task is done, and its other forms can be drawn.
             log.failure("{name} could not be drawn", name=name)
-            warnings.append(Warning(Res.DEVICE_ERROR.code, f"{name}: {error}"))
+            warnings.append(Warning(Res.DEVICE_ERROR.code, joined(name, wording(error)).for_language(language)))
         else:
             answer = with_member(answer, name, drawn)
     return done._replace(answer=warned(answer, warnings))
 
 
-_TEMPLATE = Text("шаблон друку не застосовано: ", "the print template was left out: ")
+_TEMPLATE = Text("шаблон друку не застосовано", "the print template was left out")
 
 
 _DRAWINGS: dict[str, tuple[Callable[[list[Element], RegisterSettings], str], bool]] = {

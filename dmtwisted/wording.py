@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from dmtwisted.results import Refused, Text
+from dmtwisted.results import Refused, Res, Text
 from protocols.errors import Garbled, Silent
 from protocols.hiding import shown
 
@@ -44,7 +44,8 @@ def _ukrainian(en: str) -> str:
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], str]]:
     """Made when the first reason is asked for: most runs ask for none."""
-    lines = sorted(_lines(PHRASES), key=lambda line: -len(line[0].replace("{}", "")))
+    texts = ((re.sub("%[sd]", "{}", res.text.en), re.sub("%[sd]", "{}", res.text.uk)) for res in Res if res.text.en)
+    lines = sorted((*_lines(PHRASES), *texts), key=lambda line: -len(line[0].replace("{}", "")))
     return [(re.compile(_pattern(en), re.DOTALL), uk) for en, uk in lines]
 
 

@@ -27,11 +27,12 @@ from dmtwisted.doctor import client, database, devices, port
 from dmtwisted.doctor.files import another_users
 from dmtwisted.doctor.findings import Check, Finding, FindingRecord, Level, bad, good, in_order, status, warn
 from dmtwisted.doctor.service import of_machine, weak_keys
-from dmtwisted.results import Text
+from dmtwisted.results import Text, joined
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.carry.looking import look
 from dmtwisted.store.opening import check_database, open_rows, store_of
 from dmtwisted.store.rows import CarryError
+from dmtwisted.wording import wording
 
 PATIENCE = 180.0
 """Seconds for the service to check all of its devices."""
@@ -133,7 +134,7 @@ def _unusable(why: str) -> Finding:
         "Виправте названий рядок; усі ключі описано в docs/configuration.md.",
         "Correct the line that is named; docs/configuration.md describes every key.",
     )
-    text = Text(f"Конфігурація непридатна: {why}", f"The configuration cannot be used: {why}")
+    text = joined(Text("Конфігурація непридатна", "The configuration cannot be used"), wording(why))
     return bad(Check.CONFIGURATION, text, advice)
 
 
@@ -222,5 +223,5 @@ def _not_checked(why: str) -> Finding:
     advice = Text(
         "Подивіться, чи не працює з базою інший сервіс.", "Check whether another service uses the database."
     )
-    text = Text(f"Пристрої не вдалося випробувати: {why}", f"The devices could not be checked: {why}")
+    text = joined(Text("Пристрої не вдалося випробувати", "The devices could not be checked"), wording(why))
     return bad(Check.DEVICE, text, advice)

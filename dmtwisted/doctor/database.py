@@ -10,11 +10,12 @@ from pathlib import Path
 
 from dmtwisted.clock import kyiv
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
-from dmtwisted.results import Text
+from dmtwisted.results import Text, joined
 from dmtwisted.store.facts import Facts, facts_of_file
 from dmtwisted.store.revisions import head, unfit
 from dmtwisted.store.sqlite.damage import open_for_reading, quick_look
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
 
 LARGEST_LOOKED_AT = 512 << 20
 """Bytes up to which every page is checked here; `dmtwisted db check` checks larger files."""
@@ -42,7 +43,7 @@ def look(file: Path) -> list[Finding]:
     except (StoreFailed, OSError) as error:
         trouble, facts = str(error), None
     if facts is None:
-        text = Text(f"База даних {file} пошкоджена: {trouble}", f"The database {file} is damaged: {trouble}")
+        text = joined(Text(f"База даних {file} пошкоджена", f"The database {file} is damaged"), wording(trouble))
         advice = Text(
             "Зупиніть сервіс, збережіть файл убік і поверніть резервну копію: dmtwisted restore <файл>"
             " (docs/databases.md).",
@@ -122,5 +123,7 @@ def unreachable(why: str) -> Finding:
         "Check that its server runs, the network, and the name and password in [database] url.",
     )
     return bad(
-        Check.DATABASE, Text(f"База даних недоступна: {why}", f"The database cannot be reached: {why}"), advice
+        Check.DATABASE,
+        joined(Text("База даних недоступна", "The database cannot be reached"), wording(why)),
+        advice,
     )

@@ -15,6 +15,7 @@ from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
 
 KEY_DAYS = 14
 """Days left of a signing key from which there is a warning, unless the register's settings say more."""
@@ -35,7 +36,7 @@ async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[F
         try:
             found += [*await _key(device), *await _tax_service(device, clock)]
         except (Refused, StoreFailed) as error:
-            found.append(_fails(device.name, str(error)))
+            found.append(_fails(device.name, wording(error)))
     return found
 
 
@@ -56,16 +57,16 @@ async def _device(device: Device, devices: Devices) -> Finding:
         return bad(Check.DEVICE, text, Text(refused.res.cashier.uk, refused.res.cashier.en), name)
     except Exception as error:
         # A fault of a driver is a finding too, and the other devices are still checked.
-        return _fails(name, f"{type(error).__name__}: {error}")
+        return _fails(name, wording(f"{type(error).__name__}: {error}"))
     return good(Check.DEVICE, f"{name} відповідає", f"{name} answers", name)
 
 
-def _fails(name: str, why: str) -> Finding:
+def _fails(name: str, why: Text) -> Finding:
     advice = Text(
         "Перегляньте налаштування пристрою та журнал сервісу.",
         "Check the settings of the device and the log of the service.",
     )
-    return bad(Check.DEVICE, Text(f"{name} не працює: {why}", f"{name} does not work: {why}"), advice, name)
+    return bad(Check.DEVICE, Text(f"{name} не працює: {why.uk}", f"{name} does not work: {why.en}"), advice, name)
 
 
 async def _key(device: Device) -> list[Finding]:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from dmtwisted.config import BACKUPS, TLS_FOLDER, Config, ConfigError
 from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
-from dmtwisted.results import Text
+from dmtwisted.results import Text, joined
 from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError
 from dmtwisted.state_folder import prepare_state
+from dmtwisted.wording import wording
 
 LEAST_FREE, LITTLE_FREE = 200 << 20, 2 << 30
 """Bytes free on the disk: below the first sales are in danger, below the second there is a warning."""
@@ -118,7 +119,7 @@ def _state(state: Path) -> Finding:
             f"Make the service's user the owner: chown -R <user> {state}; check that the disk is not mounted"
             " read-only.",
         )
-        text = Text(f"У теку даних не можна писати: {error}", f"The state folder cannot be written: {error}")
+        text = joined(Text("У теку даних не можна писати", "The state folder cannot be written"), wording(error))
         return bad(Check.FILES, text, advice, about)
     return good(Check.FILES, f"Тека даних {state} є, і в неї можна писати", f"The state folder {state} is writable")
 
@@ -164,7 +165,7 @@ def _secrets(state: Path) -> list[Finding]:
     try:
         Secrets.check_file(file)
     except SecretsError as error:
-        text = Text(f"Файл ключа паролів непридатний: {error}", f"The key of the secrets cannot be used: {error}")
+        text = joined(Text("Файл ключа паролів непридатний", "The key of the secrets cannot be used"), wording(error))
         advice = Text(
             f"Поверніть {KEY_FILE} із резервної копії; без нього паролі й ключі підпису треба ввести знову.",
             f"Restore {KEY_FILE} from a backup; without it every password and signing key must be entered again.",

@@ -11,7 +11,8 @@ from typing import Any
 
 from dmtwisted.config import CALLED, Config, place_of
 from dmtwisted.doctor.findings import Check, Finding, Level, bad, good, warn
-from dmtwisted.results import Text
+from dmtwisted.results import Text, joined
+from dmtwisted.wording import wording
 
 PATIENCE = 5.0
 """Seconds to wait for an answer."""
@@ -148,7 +149,7 @@ def _not_running(service: Service) -> Finding:
             trial.bind((service.host, service.port))
     except OSError as error:
         why = error.strerror or str(error)
-        text = Text(f"Порт {where} не можна зайняти: {why}", f"The service cannot listen on {where}: {why}")
+        text = joined(Text(f"Порт {where} не можна зайняти", f"The service cannot listen on {where}"), wording(why))
         advice = Text(
             "Виберіть [server] port понад 1023 і адресу цього комп’ютера в [server] host.",
             "Choose a [server] port above 1023, and an address of this machine as [server] host.",
@@ -169,5 +170,5 @@ def _another_program(where: str, why: str) -> Finding:
         "Зупиніть її (ss -ltnp покаже, хто це) або змініть [server] port.",
         "Stop it (ss -ltnp shows which it is), or change [server] port.",
     )
-    text = Text(f"На {where} відповідає інша програма ({why})", f"Another program answers on {where} ({why})")
+    text = joined(Text(f"На {where} відповідає інша програма", f"Another program answers on {where}"), wording(why))
     return bad(Check.PORT, text, advice, where)

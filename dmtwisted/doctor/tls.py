@@ -7,6 +7,7 @@ from pathlib import Path
 from dmtwisted.config import Config, ConfigError
 from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
 from dmtwisted.results import Text
+from dmtwisted.wording import wording
 
 SOON = 30
 """Days left from which there is a warning."""
@@ -32,7 +33,7 @@ def look(config: Config, now: float) -> list[Finding]:
     try:
         check_before_start(config.tls, now)
     except ConfigError as error:
-        uk = f"Сертифікат HTTPS непридатний, сервіс із ним не запуститься: {error}"
+        uk = f"Сертифікат HTTPS непридатний, сервіс із ним не запуститься: {wording(error).uk}"
         en = f"The service cannot start with this certificate: {error}"
         return [bad(Check.CERTIFICATE, Text(uk, en), advice, str(file), fix)]
     described = facts(read_pem(file, key, config.tls.passphrase), now)

@@ -16,6 +16,7 @@ from twisted.web.iweb import IRequest
 import dmtwisted
 from dmtwisted.clock import kyiv
 from dmtwisted.money import hryvnias
+from dmtwisted.wording import wording
 from web.answers import language_of
 from web.pages.setting_words import help_of, title_of
 from web.pages.words import for_scripts, speaker
@@ -155,5 +156,6 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "iso": iso,
     "money": money,
     "kopecks": hryvnias,
+    "said": lambda words, language: wording(words).for_language(language),
 }
 """The filters of templates."""
