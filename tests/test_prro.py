@@ -605,7 +605,6 @@ class SlowServerTests(SynchronousTestCase):
         self.assertEqual(json.loads(self.successResultOf(self.asked("one", "a")))["res"], 0)
         self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
-
     def test_silent_document(self) -> None:
         """A document without an answer is asked for after 13 s, though the server is left alone otherwise."""
         for then in ("silent", "accept"):
