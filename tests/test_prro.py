@@ -619,20 +619,6 @@ class SlowServerTests(SynchronousTestCase):
             self.assertEqual(self.shop.kinds(), ["open", "sale"])
 
 
-    def test_silent_document(self) -> None:
-        """A document without an answer is asked for after 13 s, though the server is left alone otherwise."""
-        for then in ("silent", "accept"):
-            self.setUp()
-            self.shop.rules({"on": "sale", "then": then, "delay_ms": 15_000})
-            due = self.asked("one", "a")
-            self.shop.clock.advance(12.875)
-            self.assertNoResult(due)
-            self.shop.clock.pump([0.125, 1])
-            answer = json.loads(self.successResultOf(due))
-            self.assertEqual((answer["res"], answer["task_status"]), (0, 1), then)
-            self.assertEqual(self.shop.kinds(), ["open", "sale"])
-
-
 class ProvenTests(SynchronousTestCase):
     """`Proven`."""
 

@@ -123,7 +123,7 @@ class ServiceMethodTests(PosWebCase):
         for name in ("bankping", "getmasklist", "getgetmasklist"):
             answer = self.ask(name, "ssi")
             self.assertEqual(answer["res"], 303)
-            self.assertIn("ssi-json, ssi", answer["errortxt"])
+            self.assertIn("«ssi», драйвер ssi-json", answer["errortxt"])
 
     def test_unusable(self) -> None:
         """A terminal that cannot be used says why: 430."""
