@@ -698,7 +698,12 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
 
 def _read_number(task: Members) -> int | None:
     """The task's number; an empty one is absent, and not task 0."""
-    return task.integer("task") if task.has("task") and task.value("task") != "" else None
+    number = task.integer("task", _ABSENT)
+    return None if number == _ABSENT else number
+
+
+_ABSENT = -(2**60)
+"""No number of a request: it would be too large."""
 
 
 _TASKS_WITHOUT_MORE = frozenset({0, 1, 2, 3, 4, 10, 11, 14, 15, 16, 17, 18, 20, 21, 22})
