@@ -1,7 +1,7 @@
 """Documents of the tax service with their meaning and source.
 
 The samples are the tax service's own, byte for byte: windows-1251, line ends CR LF, two blanks for each level. The
-orders of elements are written by hand from docs/reference/tax-service.md#element-order, to check our sections.
+orders of elements are written by hand after the schemas of 2025, to check our sections.
 """
 
 from __future__ import annotations
@@ -408,7 +408,7 @@ ORDERS = {
     "ZREPBODY": "SERVICEINPUT SERVICEOUTPUT VEHICLERN",
     "TICKET": ("UID ORDERDATE ORDERTIME ORDERNUM ORDERTAXNUM OFFLINESESSIONID OFFLINESEED ERRORCODE ERRORTEXT VER"),
 }
-"""The elements of each section in the order of the schemas of 2025 (docs/reference/tax-service.md#element-order)."""
+"""The elements of each section in the order of the schemas of 2025 (docs/reference/tax-service.md#sources)."""
 
 REQUIRED = {
     "CHECK": "CHECKHEAD",
