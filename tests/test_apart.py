@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.registers.key_opening import WORK, Opened, Upload, work
+from dmtwisted.results import in_language
 from dmtwisted.system.apart import apart
 from tests.prro_shop import container, keys
 
@@ -78,7 +79,7 @@ class KeyOpeningTests(SynchronousTestCase):
         self.assertEqual(plain.certificate, keys().cashier.certificate.raw)
         refused = self.opened("other")
         self.assertEqual((refused.plain, refused.broken), (None, False))
-        self.assertIn("password", refused.why)
+        self.assertIn("password", in_language(refused.why, "en"))
 
     def test_tests_do_it_at_once(self) -> None:
         """A reactor without processes does the work itself."""

@@ -14,6 +14,7 @@ from dmtwisted.devices.driver import REGISTER
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
+from tests.shop import hurry
 from tests.specification import promises
 from tests.web_case import DEVICES, Connection, HttpAnswer, WebCase, fiscal, sale
 
@@ -201,6 +202,7 @@ class ReadTests(_Devices):
 
     def test_state_of_a_collision(self) -> None:
         """A register that does not know what became of a receipt says so."""
+        hurry(self)
         self.open_shift()
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent"})
         self.assertEqual(self.sell("t")["res_action"], 2)
