@@ -307,7 +307,7 @@ class Members:
         members = self.object(name)
         if members is None:
             return None
-        if read not in _CHOOSING:
+        if read not in _CHOOSING and not (_KNOWN.get(read) or _known_to(read, Members)).issuperset(members.values):
             members.check(read)
         return read(members)
 
@@ -788,17 +788,14 @@ def _read_row(row: Members) -> RowRequest:
         price=row.amount("price"),
         cost=cost if cost else row.amount_or_none("sum"),
         discounts=_read_discounts(row),
-        taxgrp=_read_tax_group(row),
+        taxgrp=_read_tax_group(row) if "taxgrps" in row.values else row.code("taxgrp"),
         comment=row.text("comment"),
     )
 
 
 def _read_tax_group(row: Members) -> str:
     """``taxgrp``, or the one group of ``taxgrps``, its other spelling."""
-    code = row.code("taxgrp")
-    if "taxgrps" not in row.values:
-        return code
-    groups = {code, *row.codes("taxgrps")}
+    groups = {row.code("taxgrp"), *row.codes("taxgrps")}
     if len(groups - {""}) > 1:
         raise malformed(row.path("taxgrps"), Text("очікується одна податкова група", "one tax group is expected"))
     return max(groups)
