@@ -83,11 +83,11 @@ class PromisesTests(SynchronousTestCase):
     def test_second_mark(self) -> None:
         """A second mark adds to the first, each id once."""
 
-        @promises("1.1.1", "1.1.2")
+        @promises("1.1.1", "1.2.2")
         @promises("1.1.1")
         def test() -> None: ...
 
-        self.assertEqual(getattr(test, MARK), ("1.1.1", "1.1.2"))
+        self.assertEqual(getattr(test, MARK), ("1.1.1", "1.2.2"))
 
     def test_subclass(self) -> None:
         """A marked class keeps the promises of its base, and the base is not changed."""
@@ -95,10 +95,10 @@ class PromisesTests(SynchronousTestCase):
         @promises("1.1.1")
         class Base: ...
 
-        @promises("1.1.2")
+        @promises("1.2.2")
         class Derived(Base): ...
 
-        self.assertEqual(getattr(Derived, MARK), ("1.1.1", "1.1.2"))
+        self.assertEqual(getattr(Derived, MARK), ("1.1.1", "1.2.2"))
         self.assertEqual(getattr(Base, MARK), ("1.1.1",))
 
     def test_unknown_id(self) -> None:
