@@ -365,6 +365,7 @@ class Behaviour(BehaviourCase):
 
     # Card, receipt and paper
 
+    @promises("4.1.execute-pkg")
     async def test_batch(self) -> None:
         """A sale by card is paid, fiscalised and printed once, however often it is repeated, and after restarts."""
         await self.open_shift()

@@ -76,7 +76,9 @@ PARTS: Final[tuple[Part, ...]] = (
         "What the service does",
         """
 1.1.1       The service is an application that is installed on a host.
-1.1.2       There are versions for Windows, Linux and Android.
+1.1.2.1     There is a version for Windows.
+1.1.2.2     There is a version for Linux.
+1.1.2.3     There is a version for Android.
 
 1.2.1.1     A started service runs a web server with a REST API.
 1.2.1.2     The web server listens on TCP port 3939 by default.
@@ -300,6 +302,8 @@ PARTS: Final[tuple[Part, ...]] = (
         4,
         "Endpoints",
         """
+4.json             Requests and responses have bodies of JSON.
+
 4.1.login          `POST /login` takes JSON with `login` and `pass` and sets the cookie `DMUIToken`.
 4.1.execute        `POST /dm/execute` takes tasks of registers and of terminals.
 4.1.execute-prn    `POST /dm/execute-prn` takes tasks of printers.
@@ -316,6 +320,7 @@ PARTS: Final[tuple[Part, ...]] = (
 4.3.1.1            A request with `device` and `tag` alone looks up a fiscalized receipt.
 4.3.1.2            A request of type 0 does the same.
 4.3.1.3            A look-up fiscalizes nothing.
+4.3.2              A shortened request is enough to read a receipt that is not to be printed.
 
 4.4.numbers.1      A terminal has the tasks 1 to 8, 10, 11 and 14 to 17.
 4.4.numbers.2      An unknown number of `pay.task` is 317.
@@ -328,7 +333,8 @@ PARTS: Final[tuple[Part, ...]] = (
 4.5.3              Of several operations with one `transaction_id` the latest is returned.
 
 4.6.1.1            Batch mode takes a `tag`.
-4.6.1.2            Batch mode ignores `transaction_id` and `transaction_search`.
+4.6.1.2            A `tag` is recommended in batch mode.
+4.6.1.3            Batch mode ignores `transaction_id` and `transaction_search`.
 4.6.2              The `tag` is looked up before the terminal is contacted.
 4.6.3.1            For a receipt that exists neither register nor terminal does anything.
 4.6.3.2            The stored result of such a receipt is returned.
@@ -337,6 +343,8 @@ PARTS: Final[tuple[Part, ...]] = (
 4.7.clients.1      A client waits at least 20 seconds for a register.
 4.7.clients.2      A client waits 6 seconds for a printer.
 4.7.clients.3      A client waits for a terminal 10 seconds longer than the wait of its settings.
+4.7.register.1     A receipt takes up to about a second, opening or closing a shift up to about five.
+4.7.register.2     Going offline by itself may make a register's answer later.
 4.7.printer        A print job that cannot be delivered within 5 seconds is answered with an error.
 4.7.terminal       A terminal has to reply within the wait of its settings.
 """,
@@ -380,6 +388,7 @@ PARTS: Final[tuple[Part, ...]] = (
 5.6.1.2    An API key does not open the web interface.
 
 5.7.1      Authentication blocks programs that use other methods than receipts, payments and printing.
+5.7.2      Authentication may make a terminal fail that is used through a cloud cabinet.
 """,
     ),
     read_part(
@@ -423,6 +432,7 @@ PARTS: Final[tuple[Part, ...]] = (
         9,
         "Versioning",
         """
+9.1        A change of the interface comes with a new version of the application.
 9.2        The settings and information methods have `/api/v1/`, `/api/v2/` or `/api/v3/` in their paths.
 9.3.1      Answers carry `ver`.
 9.3.2      Some answers carry `resp_ver`.
@@ -474,9 +484,13 @@ SECTIONS: Final[dict[str, str]] = {
 """The titles of the sections. A part of one table, and a rule beside its sections, has none."""
 
 WITHOUT_TEST: Final[dict[str, str]] = {
+    "1.1.2.3": "there is no version for Android",
     "1.3.2": "there is no version for Android",
     "1.5.1.4": "no task for a device of another kind is published, so there is no driver for one",
     "1.9b.2": "[performance.md](../performance.md) has the figures",
+    "4.6.1.2": "it is advice; [integrating.md](../integrating.md) gives it too",
+    "4.7.register.1": "[performance.md](../performance.md) has the figures",
+    "5.7.2": "no cloud cabinet reaches a terminal through this service",
     "9.5": "only a cloud cabinet returns it, and no driver is for one; a training register returns it on demand",
 }
 """Why a sentence has no test, for those that cannot have one."""

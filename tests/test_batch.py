@@ -16,7 +16,7 @@ from tests.specification import promises
 class SaleTests(BatchCase):
     """A sale by card."""
 
-    @promises("4.1.execute-pkg", "4.6.1.1")
+    @promises("4.6.1.1")
     def test_card(self) -> None:
         """The terminal takes the sum, the receipt has the card's data, and the answer is the register's own."""
         answer = self.sell(amount=125.5)
@@ -69,7 +69,7 @@ class SaleTests(BatchCase):
         self.assertEqual(self.sell(skipprint=True)["info"]["isprint"], 0)
         self.assertEqual(self.rows("doc"), [])
 
-    @promises("4.6.1.2")
+    @promises("4.6.1.3")
     def test_transaction_id_is_ignored(self) -> None:
         """``transaction_id`` and ``transaction_search`` have no effect here: each tag is its own payment."""
         for tag in ("a", "b"):
@@ -307,6 +307,7 @@ class TurnTests(BatchCase):
         self.wait(under_way)
         self.assertEnd([10_000], [10_000], ["done"])
 
+    @promises("4.1.one-task", "8.one-task.3")
     def test_busy_terminal(self) -> None:
         """A saga waits 15 seconds for a busy terminal, then 1105: nothing is charged, and nothing is unfinished."""
         under_way = self.due({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 1}}, batch=False)

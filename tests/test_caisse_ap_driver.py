@@ -245,7 +245,7 @@ class SettingsTests(SynchronousTestCase):
         ):
             self.assertEqual(self.assertRaises(BadSettings, DRIVER.read, members).path, path)
 
-    @promises("8.terminal-wait.2", "4.7.terminal")
+    @promises("8.terminal-wait.2")
     def test_reach_the_wire(self) -> None:
         """The terminal gets the numbers of the settings."""
         wire = WIRES["caisse-ap"]

@@ -22,7 +22,6 @@ from dmtwisted.config import (
     TlsConfig,
     load,
 )
-from tests.specification import promises
 from tools.config_page import UKRAINIAN, reference
 
 PAGE = Path(__file__).parent.parent / "docs" / "configuration.md"
@@ -57,7 +56,6 @@ class LoadTests(_WithFile):
         self.assertEqual(config, Config(service=ServiceConfig(state=os.path.abspath("var"))))
         self.assertEqual(config.state, Path.cwd() / "var")
 
-    @promises("1.2.1.2", "8.port")
     def test_defaults(self) -> None:
         """The defaults are those that the specification and the design promise."""
         self.assertEqual(

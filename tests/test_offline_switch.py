@@ -154,6 +154,7 @@ class SwitchTests(SwitchCase):
         self.assertEqual(self.go("online"), 0)
         self.assertEqual([entry.sum for entry in self.shop.ledger(kind="sale")], [2000, 3000])
 
+    @promises("4.7.register.2")
     def test_one_wait(self) -> None:
         """A connection that takes its time to fail costs that time once, not for each receipt."""
         self.shop.scenario({**AWAY, "delay_ms": 3000})

@@ -12,6 +12,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted import __version__
 from tests.contract import Contract, contract, judged
 from tests.example_day import (
     COLLECTION,
@@ -25,6 +26,7 @@ from tests.example_day import (
     without,
 )
 from tests.shop import Shop
+from tests.specification import promises
 from tests.web_case import WebCase
 from web.openapi.document import executed
 from web.openapi.paths import ENTRIES
@@ -53,6 +55,11 @@ class RouteTests(WebCase):
     def test_every_route_has_an_entry(self) -> None:
         """A route that the document does not know fails here: it wants a line in `web.openapi.paths`."""
         self.assertEqual([route.key for route in self.routes() if route.entry is None], [])
+
+    @promises("9.1")
+    def test_version(self) -> None:
+        """The document has the version of the application, which changes with the interface."""
+        self.assertEqual(self.request("GET", OPENAPI).json["info"]["version"], __version__)
 
     def test_every_entry_has_a_route(self) -> None:
         """The document names no path that the service has not."""

@@ -13,6 +13,7 @@ from dmtwisted.turns import MINI_QUEUE
 from protocols.printers.profiles import PROFILES
 from protocols.simulators.in_process import InProcessEndpoint
 from tests.shop import sale
+from tests.specification import promises
 from tests.test_printing_service import ENGLISH, PRINTING, READY, Deaf, FarEnd, Played, PrintCase, document, lines
 from tests.web_case import DEVICES, EXECUTE, Connection, Headers, fiscal
 
@@ -76,6 +77,14 @@ class PrintTests(PaperCase):
         """`/dm/execute` prints nothing."""
         self.assertPrinted(self.sold(path=EXECUTE), 0)
         self.assertEqual((self.paper(), self.jobs()), ("", []))
+
+    @promises("4.3.2")
+    def test_shortened(self) -> None:
+        """A receipt that is read by device and tag alone is answered in full, and not printed."""
+        sold = self.sold("t", EXECUTE)
+        found = self.execute({"device": "test", "tag": "t"}, PRINTING)
+        self.assertEqual(found, {**sold, "source": "", "task_status": 2})
+        self.assertEqual((self.papers(), self.jobs()), (0, []))
 
     def test_without_printer(self) -> None:
         """Without `prn` the receipt is made and isprint is 0, without a warning: not every shop has a printer."""
@@ -180,15 +189,17 @@ class FailedTests(PaperCase):
         self.wire(InProcessEndpoint(Played(Deaf), self.shop.clock), "generic-80")
         self.assertPrinted(self.sold(), 0, 430)
 
+    @promises("4.1.one-task", "8.one-task.2")
     def test_busy(self) -> None:
         """A printer that stays busy: warning 1105 after the waiting time; the receipt was made long before."""
         turns = self.shop.core.devices.by_name("prn").turns
         turns.turn().acquire()
-        asked = self.selling()
-        self.run_for(0.1)
-        self.assertEqual(self.receipts(), 1)
-        self.assertEqual(self.task(18)["res"], 0)
-        self.assertPrinted(self.answer(asked, MINI_QUEUE + 0.1), 0, 1105)
+        for receipts, path in enumerate((PRINTING, "/dm/execute-pkg"), 1):
+            asked = self.selling(path=path)
+            self.run_for(0.1)
+            self.assertEqual(self.receipts(), receipts)
+            self.assertEqual(self.task(18)["res"], 0)
+            self.assertPrinted(self.answer(asked, MINI_QUEUE + 0.1), 0, 1105)
 
     def test_one_deadline(self) -> None:
         """A paper waits for another's task, for a stuck job and for its spare printer for fifteen seconds in all."""

@@ -898,6 +898,10 @@ class SlowTests(PostgresCase, TestCase):
         for number in range(3):
             other = (await store.reserve(intent(OTHER, f"tag {number}", paper(number)))).n
             await store.conclude(outcome(other, device_n=OTHER, fiscal_numbers={number: f"F-{number}"}))
+            found = await store.find(OTHER, "fiscal", f"tag {number}")
+            self.assertEqual(found and found.n, other)
+            await store.change_settings({"number": b"%d" % number})
+            self.assertEqual([row.n for row in await store.unresolved(None)], [n])
         self.assertNoResult(held_up)
         self.assertEqual(self.journal(), [("a", "intended"), *((f"tag {number}", "done") for number in range(3))])
         blocker.close()

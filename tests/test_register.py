@@ -157,7 +157,7 @@ class RootTests(_WithShop):
     @promises(
         *("2.3.ver", "2.3.resp_ver.1", "2.3.source.1", "2.3.device", "2.3.tag.1", "2.3.task_status.1", "2.3.type"),
         *("2.3.task.1", "2.3.dt.1", "2.3.res.1", "2.3.errortxt.2", "2.3.aq_errortxt.2", "2.3.warnings.2"),
-        *("3.2.0.1", "3.2.0.2", "1.7a.1", "1.7b.1", "1.7c.1"),
+        *("3.2.0.1", "3.2.0.2", "1.7b.1", "1.7c.1"),
     )
     def test_success(self) -> None:
         """An answer repeats the request's source, device, tag, type and task, and reports success."""
@@ -952,7 +952,7 @@ class TagTests(_WithShop):
 
     @promises(
         *("1.10.1.1", "2.2.tag.1", "2.3.task_status.2", "3.3.1.1", "3.3.1.3", "3.3.1.4", "3.3.2.1", "3.3.2.2"),
-        "3.3.4",
+        *("3.3.4", "3.3.tag-tasks.1"),
     )
     def test_repeated(self) -> None:
         """A request that is sent again gets the same answer with ``task_status`` 2, and nothing happens twice."""
@@ -979,7 +979,7 @@ class TagTests(_WithShop):
         self.assertEqual(json.loads(first)["tag"], body["tag"])
         self.assertEqual(again, b'"task_status":2'.join(first.split(b'"task_status":1', 1)))
 
-    @promises("3.3.1.2")
+    @promises("3.3.1.2", "3.3.tag-tasks.1")
     def test_every_task(self) -> None:
         """Opening, cash in, cash out and Z are done once for a tag too."""
         self.done(self.shop.fiscal(11))

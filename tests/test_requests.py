@@ -490,7 +490,6 @@ class TolerancesTests(_RequestCase):
         """Blanks around the name of a device are part of it."""
         self.assertEqual(read({"device": " kasar "}).device, " kasar ")
 
-    @promises("2.2.device.1")
     def test_numbers_as_texts(self) -> None:
         """Where a text is expected, a number is read with its digits."""
         asked = read(b'{"device":7,"tag":12.50,"source":0}')

@@ -9,6 +9,7 @@ from decimal import Decimal
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.results import Action, Refused, Res, Text
+from tests.specification import promises
 
 PUBLISHED = {
     "general": (0, 430, 1016, 1082, 1091, 1105, 2000, 2100),
@@ -54,6 +55,7 @@ def _codes_with(stems: tuple[str, ...]) -> list[int]:
 class CatalogueTests(SynchronousTestCase):
     """Published codes and their numbers."""
 
+    @promises("7.codes.1")
     def test_complete(self) -> None:
         """The catalogue has every published code once, in its group, and no other."""
         self.assertEqual(

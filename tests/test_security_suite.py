@@ -41,7 +41,7 @@ class BlockedTests(AccessCase):
         super().setUp()
         self.switch_on()
 
-    @promises("5.3b.1.1", "5.3b.1.2", "5.3b.1.3", "5.3b.1.4", "5.7.1", "1.8.1.2", "9.2")
+    @promises("5.3b.1.1", "5.3b.1.2", "5.3b.1.3", "5.3b.1.4", "5.7.1", "1.8.1.2")
     def test_api(self) -> None:
         """Every URL with `/api/v1/`, `/api/v2/` or `/api/v3/` in it leads to the login page, whatever the method."""
         paths = (
@@ -154,12 +154,12 @@ class KeyTests(AccessCase):
         self.right = self.key(self.cookie())
         self.wrong = ("x-api-key", self.right[1][:-1] + "~")
 
-    @promises("5.5b.1.1", "5.5b.1.2", "5.5b.1.3", "5.5b.2", "2.4.x-api-key.1")
+    @promises("5.5b.1.1", "5.5b.1.2", "5.5b.1.3", "5.5b.2", "2.4.x-api-key.1", "9.2")
     def test_right(self) -> None:
         """With a right key each version answers as without a login, and no session begins."""
         for path in VERSIONS:
             with_key = self.request("GET", path, headers=[self.right])
-            self.assertIn(with_key.status, (200, 404))
+            self.assertEqual(with_key.status, 404 if "v2" in path else 200)
             self.assertEqual(with_key.header("set-cookie"), None)
         self.assertEqual(self.request("POST", SETTINGS, {"logdays": 8}, [self.right]).json["res"], 0)
 
@@ -665,7 +665,6 @@ class HardenedTests(AccessCase):
             preflight = self.request("OPTIONS", EXECUTE, headers=[("Origin", origin)])
             self.assertEqual(preflight.status, 204 if status == 200 else 403, origin)
 
-    @promises("1.3.1.2")
     def test_off(self) -> None:
         """Without the switch the lists of addresses and hosts close nothing."""
         self.configure(ServerConfig(allowed_addresses="192.168.1.20", allowed_hosts="desk.shop.local"))

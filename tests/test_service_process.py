@@ -24,7 +24,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.config import ServerConfig
+from dmtwisted.config import ServerConfig, load
 from dmtwisted.lab.children import family, free_port, is_writer
 from tests.specification import promises
 from tests.web_case import EXECUTE, fiscal, sale
@@ -194,7 +194,7 @@ class ProcessCase(SynchronousTestCase):
 class StartTests(ProcessCase):
     """A start that succeeds."""
 
-    @promises("1.1.1", "1.2.1.1", "1.3.1.1", "1.4.1", "1.4b.2", "1.9b.1.1")
+    @promises("1.1.1", "1.1.2.2", "1.2.1.1", "1.3.1.1", "1.4.1", "1.4b.2", "1.9b.1.1")
     def test_first_sale(self) -> None:
         """A service that was started with an empty folder sells at once, over HTTP, and keeps it in SQLite."""
         service = self.run_service()
@@ -214,6 +214,26 @@ class StartTests(ProcessCase):
         self.assertEqual(len(bodies), 2)
         self.assertEqual([service.execute(json.loads(body))["res"] for body in bodies], [0, 0])
         self.assertEqual([entry["sum"] for entry in service.sales()], [12550])
+
+    @promises("1.2.1.2", "1.3.1.2", "8.port")
+    def test_address(self) -> None:
+        """Without a configuration it listens on port 3939, on every address of the machine."""
+        bound: list[Any] = []
+
+        class Listening(socket.socket):
+            def bind(self, address: Any) -> None:
+                bound.append(address)
+
+            def listen(self, backlog: int = 0) -> None: ...
+
+            def getsockname(self) -> Any:
+                return bound[-1]
+
+        self.patch(socket, "socket", Listening)
+        for one in bind(load(None).server):
+            one.close()
+        self.assertEqual(bound[0], ("0.0.0.0", 3939))
+        self.assertEqual({port for _, port in bound}, {3939})
 
     @promises("1.2.2")
     def test_twistd(self) -> None:

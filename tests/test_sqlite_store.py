@@ -231,7 +231,7 @@ class OpenTests(_SqliteCase, TestCase):
         n = (await store.reserve(intent(TILL, "a", paper(1)))).n
         self.assertEqual([known.n for known in await store.unresolved(None)], [n])
 
-    @promises("1.1.2")
+    @promises("1.1.2.1")
     async def test_nothing_to_migrate(self) -> None:
         """A file that is up to date is served at once by one process, started in a way that Windows has too."""
         store = self.store(self.file(empty_database()))

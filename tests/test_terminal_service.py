@@ -88,7 +88,7 @@ class PosCase(SynchronousTestCase):
 class AnswerTests(PosCase):
     """The shape of every answer."""
 
-    @promises("1.5.1.3", "2.2.task.3", "4.4.label.1")
+    @promises("1.5.1.3", "2.2.task.3", "2.2.type.5", "4.4.label.1")
     def test_root(self) -> None:
         """A payment is answered in the shape of all tasks, and names its label at the root."""
         answer = self.pay()
@@ -137,7 +137,7 @@ class AnswerTests(PosCase):
         for given in (label, ""):
             self.assertEqual(self.pay(17, given), {**paid, "task_status": 2})
 
-    @promises("2.2.refundid", "2.2.cancelid")
+    @promises("2.2.refundid")
     def test_missing(self) -> None:
         """What a task cannot do without is 1098 with its name; a number that cannot be is 2000 with its path."""
         for task, members, res, what in (
@@ -177,6 +177,23 @@ class AnswerTests(PosCase):
         """Without `pay` there is nothing to do: 1098."""
         answer = self.shop.ask({"device": "pos", "type": 3})
         self.assertEqual((answer["res"], answer["task"]), (1098, -1))
+
+    @promises("2.2.cancelid")
+    def test_cancel(self) -> None:
+        """A cancel takes back the operation whose number `cancelid` is."""
+        paid = [self.pay(sum=sum)["info"] for sum in (10, 20, 30)]
+        self.assertEqual(self.pay(3, cancelid=paid[1]["cancelid"])["info"]["sum"], 20.0)
+
+    @promises("4.7.terminal", "8.terminal-wait.2")
+    def test_wait(self) -> None:
+        """A terminal has to reply within the wait of its settings, which can be changed."""
+        self.shop.settings("pos", wait_s=20)
+        self.rule("payment", "accept", delay_ms=600_000)
+        due = self.asked(1, sum=10)
+        self.shop.clock.pump([0.1] * 195)
+        self.assertNoResult(due)
+        self.shop.clock.pump([0.1] * 150)
+        self.assertEqual(json.loads(self.successResultOf(due))["res_action"], 2)
 
     @promises("4.4.numbers.2", "4.4.numbers.3")
     def test_unknown_tasks(self) -> None:

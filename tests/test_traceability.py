@@ -16,6 +16,7 @@ from types import ModuleType
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests import traceability
+from tests.mutants import Mutant, mutants
 from tests.specification import MARK, PARTS, SECTIONS, SENTENCES, WITHOUT_TEST, Part, Sentence, promises, read_part
 
 
@@ -83,11 +84,11 @@ class PromisesTests(SynchronousTestCase):
     def test_second_mark(self) -> None:
         """A second mark adds to the first, each id once."""
 
-        @promises("1.1.1", "1.1.2")
+        @promises("1.1.1", "1.2.2")
         @promises("1.1.1")
         def test() -> None: ...
 
-        self.assertEqual(getattr(test, MARK), ("1.1.1", "1.1.2"))
+        self.assertEqual(getattr(test, MARK), ("1.1.1", "1.2.2"))
 
     def test_subclass(self) -> None:
         """A marked class keeps the promises of its base, and the base is not changed."""
@@ -95,10 +96,10 @@ class PromisesTests(SynchronousTestCase):
         @promises("1.1.1")
         class Base: ...
 
-        @promises("1.1.2")
+        @promises("1.2.2")
         class Derived(Base): ...
 
-        self.assertEqual(getattr(Derived, MARK), ("1.1.1", "1.1.2"))
+        self.assertEqual(getattr(Derived, MARK), ("1.1.1", "1.2.2"))
         self.assertEqual(getattr(Base, MARK), ("1.1.1",))
 
     def test_unknown_id(self) -> None:
@@ -250,6 +251,28 @@ class RenderTests(SynchronousTestCase):
             ([], []),
         ):
             self.assertEqual(traceability.braced(names), shown)
+
+
+class MutantsTests(SynchronousTestCase):
+    """The breaks that `make mutants` tries."""
+
+    def test_every_rule(self) -> None:
+        """Each rule that has tests has a mutant, and no mutant is of another rule."""
+        broken = {rule for mutant in mutants() for rule in mutant.rules}
+        self.assertEqual(broken, {sentence.id for sentence in SENTENCES} - set(WITHOUT_TEST))
+
+    def test_texts(self) -> None:
+        """The old text of each mutant occurs exactly once in its file."""
+        for mutant in mutants():
+            text = (traceability.ROOT / mutant.file).read_text(encoding="utf-8")
+            self.assertNotEqual(mutant.breaks(text), text)
+
+    def test_text_gone(self) -> None:
+        """A mutant whose text is gone, or there twice, is refused with its file."""
+        mutant = Mutant(("1.1.1",), "a.py", "old", "new")
+        self.assertEqual(mutant.breaks("the old one"), "the new one")
+        for text in ("", "old and old"):
+            self.assertIn("a.py", str(self.assertRaises(ValueError, mutant.breaks, text)))
 
 
 class PageTests(SynchronousTestCase):

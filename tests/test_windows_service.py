@@ -16,6 +16,7 @@ from dmtwisted.commands import service as command
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.config import load
 from dmtwisted.system.supervisor import STOP_PATIENCE, GaveUp, State, What
+from tests.specification import promises
 from tests.windows_services import Windows
 
 
@@ -155,6 +156,7 @@ class WrapperTests(WindowsCase):
 class InstallTests(WindowsCase):
     """Installing and removing."""
 
+    @promises("1.1.2.1")
     def test_service(self) -> None:
         """The service begins with Windows, a little later, under an account of its own without a password."""
         done = self.install()
