@@ -15,7 +15,7 @@ from dmtwisted.metrics import METRICS, Page
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import BOUNDS, MOST_SERIES, Durations, Tally
 from tests.prro_shop import PrroShop
-from tests.shop import Shop
+from tests.shop import Shop, hurry
 from tests.test_sessions import AccessCase
 from tests.web_case import WebCase
 from web.metrics import FRESH
@@ -156,6 +156,7 @@ class MetricsTests(WebCase):
 
     def test_unfinished(self) -> None:
         """Operations whose end is not known."""
+        hurry(self)
         self.open_shift()
         self.assertEqual(self.figures()["dmtwisted_unfinished_operations{}"], 0)
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})

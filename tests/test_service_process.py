@@ -32,7 +32,7 @@ from web.service import CannotListen, bind
 
 HOME = Path(__file__).parent.parent
 HOST = "127.0.0.1"
-PATIENCE = 15.0
+PATIENCE = 30.0
 """Seconds in which anything here has to happen; what is promised in less is measured."""
 
 RUN = ("-m", "dmtwisted.commands.main", "run")

@@ -240,11 +240,19 @@ class BoardTests(BrowserCase):
         self.click("button[data-mode='go-online']")
         self.see("#live-standing dd:has-text('онлайн')")
 
-    def test_lost_answer(self) -> None:
-        """The worst day: the tax service took it, the answer was lost, the person repeats. It is there once."""
+    def test_settled(self) -> None:
+        """The tax service took it and the answer was lost: the service asks, and the person sees success."""
         self.scenario({"on": "cash_in", "then": "lost_after"})
         self.put_in()
+        self.assertIn("Внести готівку: Готово", self.outcome())
+        self.assertEqual(len(self.ledger("cash_in")), 1)
+
+    def test_lost_answer(self) -> None:
+        """The worst day: took it, then away for longer than a till waits; the person repeats. It is there once."""
+        self.scenario({"on": "cash_in", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
+        self.put_in()
         self.assertIn("Результат поки невідомий", self.outcome())
+        self.scenario()
         self.see("#pending:not([hidden])")
         self.picture("pending")
         self.click("#pending button.main")
