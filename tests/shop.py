@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.config import Config, ServiceConfig
@@ -26,9 +27,10 @@ MORNING = 1_789_970_400.0
 """Monday, 21 September 2026, 09:00 in Kyiv, in seconds since 1970."""
 
 
-def hurry(case: SynchronousTestCase) -> None:
-    """Let callers grant no time for asking: a lost answer stays unknown until the next task."""
-    case.patch(asking, "GRANTED_S", asking.RESERVE_S)
+def hurry(case: SynchronousTestCase) -> MonkeyPatcher:
+    """Let callers grant no time for asking: a lost answer stays unknown until the next task, or until restored."""
+    patched: MonkeyPatcher = case.patch(asking, "GRANTED_S", asking.RESERVE_S)
+    return patched
 
 
 class Shop:

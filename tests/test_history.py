@@ -31,7 +31,7 @@ from tests.demo import (
 )
 from tests.oracle import CASH, GROUPS, PAY_TYPES, Broken, Figures, Group, Silent, Till, calculate, discounted, goods
 from tests.oracle import taxes as taxes_of
-from tests.shop import Shop
+from tests.shop import Shop, hurry
 from tests.specification import promises
 
 SEEDS = 200 if os.environ.get("DMTWISTED_DEEP") == "1" else 5
@@ -328,15 +328,20 @@ class History:
     # Faults
 
     def _lost(self) -> None:
-        """The tax service's answer is lost: the till repeats, or another task comes first."""
+        """The tax service's answer is lost: settled in time or not; the till repeats, or another task comes first."""
         then = self._dice.choice(("lost_before", "lost_after", "garbage"))
         body, _ = self._customers.receipt()
         tag = f"t{len(self._asked)}"
         self._asked[tag] = 1, {"receipt": body}
         self._shop.scenario({"on": "sale", "then": then})
+        settled = self._dice.random() < 0.5
+        patience = None if settled else hurry(self._case)
         answer = self._ask(1, {"receipt": body}, tag)
-        self._case.assertEqual((answer["res"] > 0, answer["res_action"]), (True, 2), answer)
-        happened = then != "lost_before"
+        if patience is not None:
+            patience.restore()
+        wanted = (False, 0) if settled else (True, 2)
+        self._case.assertEqual((answer["res"] > 0, answer["res_action"]), wanted, answer)
+        happened = settled or then != "lost_before"
         if self._dice.random() < 0.3:
             self._crash()
         if self._dice.random() < 0.7:

@@ -236,8 +236,8 @@ class CountTests(ProgramCase):
         self.assertEqual(len(kept["till 1"].ignored), MOST_NAMES + 1)
         self.shop.clock.advance(FORGOTTEN_AFTER / 1000 + 1)
         self.send("x" * 1000)
-        self.send("a\x1b[31m 4111111111111111")
-        self.assertEqual(set(self.kept()), {"x" * LONGEST_SOURCE, "a?[31m 411111******1111"})
+        self.send("a\x1b[31m 5555555555554444")
+        self.assertEqual(set(self.kept()), {"x" * LONGEST_SOURCE, "a?[31m 555555******4444"})
 
     def test_damaged(self) -> None:
         """Counts that cannot be read begin anew, and the log says so."""

@@ -1554,7 +1554,7 @@ class SettingsTests(_WithShop):
         for taxgrp in (2, "2", 4, "", 99, "Ю", "-1"):
             answer = self.sell_in(taxgrp)
             self.assertRefused(answer, 1087, "2" if taxgrp == "" else str(taxgrp))
-            self.assertTrue(answer["errortxt"].endswith("ввімкнено: 1, 31"), answer["errortxt"])
+            self.assertTrue(answer["errortxt"].endswith("ввімкнено коди 1, 31"), answer["errortxt"])
         printed = self.done(self.sell_in(31))["printinfo"]
         self.assertTells(printed, goods=[{"taxgrp": 31, "taxlit": "Щ"}], taxes=[{"gr_code": 31, "tax_sum": 0.91}])
 

@@ -22,6 +22,7 @@ from dmtwisted.store.facts import FileCheck, check_file, facts_of
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.system.logs import LONGEST_RECENT, RECENT, observer
 from tests.canaries import CANARIES
+from tests.shop import hurry
 from tests.test_sessions import AccessCase
 from tests.web_case import HttpAnswer, sale
 from web.site import Door
@@ -113,6 +114,7 @@ class DiagnosticsTests(SupportCase):
 
     def test_files(self) -> None:
         """Configuration, devices and how they stand, unfinished operations, versions, the end of the log."""
+        hurry(self)
         self.open_shift()
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
         self.sell("sale-1")

@@ -118,12 +118,14 @@ class DeedTests(KeyboardCase):
     def test_lost_answer(self) -> None:
         """Action without an answer is repeated by keys; the focus stays at what came of it."""
         self.open_shift(self.service)
-        rules = [{"on": "cash_in", "then": "lost_after"}]
-        self.service.request("PUT", f"{self.service.device()}/scenario", {"rules": rules})
+        path = f"{self.service.device()}/scenario"
+        rules = [{"on": "cash_in", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0}]
+        self.service.request("PUT", path, {"rules": rules})
         self.board()
         self.write("#amount", "50")
         self.press("Enter")
         self.see("#pending:not([hidden])")
+        self.service.request("PUT", path, {"rules": []})
         self.walk_to("#pending button.main", "Shift+Tab")
         self.press("Enter")
         self.outcome_of("Це вже виконано раніше")
