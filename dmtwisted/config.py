@@ -16,7 +16,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dmtwisted.hardened import BadList, Circle, listed, read_host, read_network, read_origin
+from dmtwisted.hardened import BadList, Circle, listed, read_network, read_origin
+from dmtwisted.host_names import HostList, read_host, read_hosts
 
 T = TypeVar("T")
 
@@ -77,8 +78,8 @@ class ServerConfig:
     )
     hardened: bool = option(
         False,
-        "Allow only this machine and `allowed_addresses`, the names of `allowed_hosts` and pages of"
-        " `allowed_origins`, and require an API key for tasks too (docs/security.md).",
+        "Allow only this machine and `allowed_addresses` and pages of `allowed_origins`, and require a login or an"
+        " API key for everything, tasks too (docs/security.md).",
         True,
     )
     allowed_addresses: str = option(
@@ -88,8 +89,9 @@ class ServerConfig:
     )
     allowed_hosts: str = option(
         "",
-        "Names of a hardened service besides `localhost` and its address, separated by commas.",
-        "desk.shop.local",
+        "Names by which the service may be called besides those of its machine, of `host` and of the certificate,"
+        " separated by commas; `*.shop.example` is every name one level below, a network every address in it.",
+        "desk.shop.example",
     )
     allowed_origins: str = option(
         "",
@@ -105,11 +107,19 @@ class ServerConfig:
 
     @property
     def circle(self) -> Circle:
-        """The clients that the three lists allow.
+        """The clients that two of the lists allow.
 
         :raises BadList: when one of them is invalid; `load` has checked that for a file.
         """
-        return Circle.read(self.allowed_addresses, self.allowed_hosts, self.allowed_origins)
+        return Circle.read(self.allowed_addresses, self.allowed_origins)
+
+    @property
+    def names(self) -> HostList:
+        """The names of `allowed_hosts`.
+
+        :raises BadList: when one of them is invalid; `load` has checked that for a file.
+        """
+        return read_hosts(self.allowed_hosts)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from twisted.logger import Logger
 from dmtwisted.access.login import Access
 from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
-from dmtwisted.config import Config
+from dmtwisted.config import CALLED, Config
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Surroundings
 from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
+from dmtwisted.host_names import HostNames
 from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.retention import Retention
 from dmtwisted.secrets import Secrets
@@ -59,6 +60,11 @@ class Core:
         self.settings = ServiceSettings(store, self.secrets)
         self.access = Access(store, self.clock, reactor)
         self.certificate = _certificate(config, reactor)
+        self.hosts = HostNames(
+            config.server.names, lambda: self.settings.now.allowed_hosts, self._named, reactor.seconds
+        )
+        if self.certificate is not None:
+            self.certificate.replaced = self.hosts.forget
         around = Surroundings(reactor, self.clock, store, state, self.secrets)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
@@ -67,6 +73,12 @@ class Core:
         self._ready = False
         self.retention = Retention(store, self.settings, self.clock, travels=config.service.training)
         self._soon_ready: IDelayedCall | None = None
+
+    def _named(self) -> Iterable[str]:
+        """The names of the configuration and of the certificate."""
+        yield from (host for host in self.config.server.hosts if host not in CALLED)
+        if self.certificate is not None:
+            yield from self.certificate.names
 
     @property
     def ready(self) -> bool:

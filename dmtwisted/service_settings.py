@@ -9,6 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.devices.driver import BadSettings, misfit
+from dmtwisted.hardened import BadList
+from dmtwisted.host_names import read_hosts
 from dmtwisted.secrets import Secrets
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
@@ -38,6 +40,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     known_members: Annotated[
         LineText,
         Meta(description="Members that are never warned of nor counted: names or paths, with blanks between"),
+    ] = ""
+    allowed_hosts: Annotated[
+        LineText,
+        Meta(description="Names by which the service may be called, besides those of the configuration"),
     ] = ""
     # A change of the print forms goes to every register, whose own settings decide (`web.settings`).
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
@@ -158,9 +164,13 @@ def _changed(settings: Settings, read: Mapping[str, Any]) -> Settings:
         elif isinstance(default, int) and not isinstance(default, bool) and isinstance(value, bool):
             raise BadSettings(name, "a whole number is expected")
     try:
-        return msgspec.convert(members, Settings, strict=False)
+        changed = msgspec.convert(members, Settings, strict=False)
+        read_hosts(changed.allowed_hosts)
     except msgspec.ValidationError as error:
         raise misfit(error, Settings) from None
+    except BadList as error:
+        raise BadSettings("allowed_hosts", str(error)) from None
+    return changed
 
 
 _DEFAULTS = Settings()

@@ -22,6 +22,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.config import ConfigError, ServerConfig, load
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.hardened import BadList, Circle
+from dmtwisted.host_names import read_hosts
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 from tests.specification import promises
@@ -476,9 +477,7 @@ class CircleTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A circle with one of each."""
-        self.circle = Circle.read(
-            "192.168.1.20, 10.1.0.0/16, fd00::/8", "Desk.Shop.local, 192.168.1.5", "https://shop.example"
-        )
+        self.circle = Circle.read("192.168.1.20, 10.1.0.0/16, fd00::/8", "https://shop.example")
 
     def test_addresses(self) -> None:
         """Only this machine and the listed addresses have access."""
@@ -495,30 +494,6 @@ class CircleTests(SynchronousTestCase):
         for address in ("192.168.1.21", "10.2.0.1", "8.8.8.8", "fe80::1", "", "localhost", "::ffff:8.8.8.8"):
             self.assertFalse(self.circle.has_address(address), address)
 
-    def test_hosts(self) -> None:
-        """This machine's own names, listed ones and the address that was reached are names of ours."""
-        for host in (
-            "localhost:3939",
-            "LOCALHOST",
-            "127.0.0.1:1",
-            "[::1]:3939",
-            "desk.shop.local.",
-            "192.168.1.5:3939",
-        ):
-            self.assertTrue(self.circle.has_host(host, ""), host)
-        self.assertTrue(self.circle.has_host("192.168.7.7:3939", "192.168.7.7"))
-        self.assertTrue(self.circle.has_host("192.168.7.7", "::ffff:192.168.7.7"))
-        for host in (
-            "evil.example:3939",
-            "",
-            "localhost.evil.example",
-            "localhost@evil",
-            "192.168.7.8",
-            "a b",
-            "[::1",
-        ):
-            self.assertFalse(self.circle.has_host(host, "192.168.7.7"), host)
-
     def test_origins(self) -> None:
         """A listed origin is one whole: scheme, name and port."""
         self.assertTrue(self.circle.has_origin("https://Shop.example"))
@@ -526,13 +501,13 @@ class CircleTests(SynchronousTestCase):
             self.assertFalse(self.circle.has_origin(origin), origin)
 
     def test_mistakes(self) -> None:
-        """An invalid address, name or origin is named."""
-        for lists in (("300.1.1.1", "", ""), ("", "https://desk", ""), ("", "", "shop.example"), ("", "", "null")):
+        """An invalid address or origin is named."""
+        for lists in (("300.1.1.1", ""), ("", "shop.example"), ("", "null")):
             self.assertRaises(BadList, Circle.read, *lists)
 
     def test_empty(self) -> None:
         """Empty lists let in this machine alone."""
-        circle = Circle.read("", " , ", "")
+        circle = Circle.read(" , ", "")
         self.assertTrue(circle.has_address(HERE))
         self.assertFalse(circle.has_address(THERE))
 
@@ -562,7 +537,7 @@ class ConfigurationTests(SynchronousTestCase):
         server = self.loaded('hardened = true\nallowed_addresses = "10.0.0.0/8"\nallowed_hosts = "desk"')
         self.assertTrue(server.hardened)
         self.assertTrue(server.circle.has_address("10.1.2.3"))
-        self.assertTrue(server.circle.has_host("desk:3939", ""))
+        self.assertEqual(server.names, read_hosts("desk"))
 
     def test_mistakes(self) -> None:
         """A mistake in a list stops the start and is named."""

@@ -782,6 +782,17 @@ class PageTests(WebCase):
         self.assertIn("test відповідає", page)
         self.assertNotIn("secret@", page)
 
+    def test_names(self) -> None:
+        """Names of the service are listed, and those by which it was called in vain, with what to do."""
+        for _ in range(3):
+            self.request("GET", "/health/live", headers=[("Host", "kasa.example:3939")])
+        told = [one for one in self.request("POST", DOCTOR, {}).json["findings"] if one["check"] == "access"]
+        self.assertIn("localhost", told[0]["text"])
+        self.assertEqual((told[1]["level"], told[1]["about"]), ("warn", "kasa.example"))
+        self.assertTrue(told[1]["text"].endswith("kasa.example: 3"))
+        self.assertIn('allowed_hosts = "kasa.example"', told[1]["advice"])
+        self.assertIn("kasa.example</span> × 3", self.request("GET", "/dm/main/settings").body.decode())
+
     @POSIX
     def test_permissions(self) -> None:
         """A button closes files to others, and everything is looked at again."""

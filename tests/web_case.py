@@ -72,9 +72,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def request_bytes(method: str, path: str, body: bytes = b"", headers: Headers = ()) -> bytes:
-    """A request with ``Host`` and, unless it is in ``headers``, ``Content-Length``."""
-    lines = [("Host", "localhost:3939"), *headers]
+    """A request with ``Host`` and ``Content-Length``, unless they are in ``headers``."""
+    lines = list(headers)
     names = {name.lower() for name, _ in lines}
+    if "host" not in names:
+        lines.insert(0, ("Host", "localhost:3939"))
     if body and not names & {"content-length", "transfer-encoding"}:
         lines.append(("Content-Length", str(len(body))))
     head = "".join(f"{name}: {value}\r\n" for name, value in lines)

@@ -30,6 +30,7 @@ ROOMS = (
     "dmtwisted.money",
     "dmtwisted.security",
     "dmtwisted.hardened",
+    "dmtwisted.host_names",
     "dmtwisted.client",
     "dmtwisted.clock",
     "dmtwisted.config",

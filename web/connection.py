@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from typing import Any
 
@@ -21,6 +22,8 @@ REQUEST_PATIENCE = 60.0
 LONGEST_LENGTH = 64
 """Bytes that a `Content-Length` header may have."""
 
+_ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*).*", re.IGNORECASE | re.DOTALL)
+
 
 class BoundedRequest(Request):
     """A request that keeps at most one byte more than is accepted; it reads the rest of a body and drops it.
@@ -34,6 +37,14 @@ class BoundedRequest(Request):
     def gotLength(self, length: int | None) -> None:
         """The body begins: it stays in memory, for it is bounded."""
         self.content = BytesIO()
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
+        """The request is whole. A target with a host in it replaces the header `Host` (RFC 9112, 3.2.2)."""
+        found = None if path.startswith(b"/") else _ABSOLUTE.fullmatch(path)
+        if found is not None:
+            self.requestHeaders.setRawHeaders(b"host", [found[1]])
+            path = found[2] if found[2].startswith(b"/") else b"/" + found[2]
+        super().requestReceived(command, path, version)
 
     def handleContentChunk(self, data: bytes) -> None:
         """A piece of the body."""

@@ -6,6 +6,7 @@ Only this module says which rule applies to a path. An unknown path gets the str
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -18,6 +19,7 @@ from dmtwisted.access.login import Access
 from dmtwisted.access.throttle import THIS_MACHINE, group_of
 from dmtwisted.config import ServerConfig
 from dmtwisted.hardened import Circle
+from dmtwisted.host_names import BadHost, HostNames, host_of
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from web.answers import error_answer, language_of
@@ -49,6 +51,7 @@ PUBLIC_HEADERS = {
 
 _API = re.compile(rb"/api/v[123]/")
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?)(:[0-9]{1,5})?")
+"""A `Host` that needs no other spelling in an address."""
 _METHODS = b"GET, POST, PUT, PATCH, DELETE, OPTIONS"
 _HEADERS = b"content-type, accept-language, x-request-id, x-api-key"
 
@@ -57,7 +60,18 @@ _ONLY_HERE = Text(
     "доступ з інших комп’ютерів вимкнено в налаштуваннях сервісу (extAccess)",
     "access from other machines is switched off in the settings of the service (extAccess)",
 )
-_FOREIGN_HOST = Text("невідоме ім’я в заголовку Host", "unknown name in the Host header")
+_FOREIGN_HOST = Text(
+    "сервіс не знає імені %s. Якщо це його ім’я, дозвольте його: на комп’ютері сервісу відкрийте"
+    " %s://localhost:%d/dm/main/settings і впишіть у «Дозволені імена», або в розділі [server] файла конфігурації"
+    ' напишіть allowed_hosts = "%s"',
+    "the service does not know the name %s. If it is one of its own, allow it: on the computer of the service open"
+    " %s://localhost:%d/dm/main/settings and add it to Allowed names, or in the section [server] of the configuration"
+    ' file write allowed_hosts = "%s"',
+)
+_BAD_HOST = Text(
+    "заголовок Host не є іменем чи адресою, або їх кілька",
+    "the header Host is no name and no address, or there are several",
+)
 _FOREIGN_PAGE = Text("сторінкам із цього джерела (Origin) доступ заборонено", "pages of this origin are not allowed")
 _NO_KEY = Text("потрібен правильний x-api-key", "a valid x-api-key is required")
 
@@ -140,8 +154,6 @@ class Gate:
         if not circle.has_address(_address(request)):
             return _NOT_LISTED
         host = (request.getHeader(b"host") or b"").decode("latin-1")
-        if not circle.has_host(host, str(getattr(request.getHost(), "host", ""))):
-            return _FOREIGN_HOST
         origin = request.getHeader(b"origin")
         if origin is not None:
             own = f"{'https' if request.isSecure() else 'http'}://{host}"
@@ -184,6 +196,41 @@ def refuse_foreign(request: Request, default_language: str) -> bytes | None:
         return None
     refused = Refused(Res.MALFORMED, wording("this origin may not change the service"))
     return error_answer(request, 403, refused, language_of(request, default_language))
+
+
+class StrangeHost(Resource):
+    """Every path, for requests whose `Host` is not a name of this service.
+
+    A request without `Host` is served: every browser sends it, and some tills do not.
+    """
+
+    isLeaf = True
+
+    def __init__(self, hosts: HostNames, default_language: str) -> None:
+        super().__init__()
+        self._hosts, self._default_language = hosts, default_language
+
+    def refuses(self, request: Request, values: Sequence[bytes]) -> bool:
+        """Whether the request is refused; ``values`` are its headers `Host`."""
+        here = str(getattr(request.getHost(), "host", ""))
+        if len(values) == 1 and not values[0]:
+            return False
+        try:
+            return len(values) != 1 or not self._hosts.allows(values[0], here)
+        except BadHost:
+            return True
+
+    def render(self, request: Request) -> bytes:
+        """421 with what to do, or 400 when it is no name."""
+        language = language_of(request, self._default_language)
+        try:
+            [value] = request.requestHeaders.getRawHeaders(b"host", ())
+            name = str(host_of(value))
+        except (BadHost, ValueError):
+            return error_answer(request, 400, Refused(Res.MALFORMED, _BAD_HOST), language)
+        scheme, port = "https" if request.isSecure() else "http", getattr(request.getHost(), "port", 80)
+        text = _FOREIGN_HOST.for_language(language) % (name, scheme, port, name)
+        return error_answer(request, 421, Refused(Res.MALFORMED, text), language)
 
 
 class OnlyHere(Resource):

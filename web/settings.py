@@ -112,6 +112,7 @@ class SettingsApi:
             # It would lock out its own caller, and perhaps everyone who could undo it.
             raise BadSettings("extAccess", "only a program on the machine of the service may switch this off")
         await core.settings.change(members)
+        core.hosts.forget()
         await core.access.change_login(login)
         for register in self._registers() if forms else ():
             await core.devices.change(register.row.dev_id, None, forms)

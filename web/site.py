@@ -26,7 +26,7 @@ from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
-from web.gate import Gate, OnlyHere, is_at_the_machine, refuse_foreign
+from web.gate import Gate, OnlyHere, StrangeHost, is_at_the_machine, refuse_foreign
 from web.health import Health
 from web.journal import JournalApi
 from web.keys import KeyApi
@@ -112,7 +112,7 @@ class Management(Resource):
         except UnicodeDecodeError:
             return not_found(request, self._default_language)
         if not _HOST.fullmatch(request.getHeader(b"host") or b""):
-            # Klein would fail on it, and no answer depends on it.
+            # Klein would fail on a missing or unusual one, and no answer depends on it.
             request.requestHeaders.setRawHeaders(b"host", [b"localhost"])
         answer: int | bytes = self._inner.render(request)
         return answer
@@ -145,7 +145,8 @@ class Door(Site):
         )
         self._core, self._language = core, language
         self._gate, self._hardened = Gate(core.access, server, language), server.hardened
-        self._only_here = OnlyHere(language)
+        self._only_here, self._strange_host = OnlyHere(language), StrangeHost(core.hosts, language)
+        self._usual_hosts = core.hosts.usual
         self._alias = server.path_alias.encode()
         self.mounted: dict[bytes, Klein | None] = {}
         """Every path that is mounted in the tree, with the routes of what answers it and what is under it."""
@@ -222,6 +223,11 @@ class Door(Site):
         """Where ``request`` leads."""
         request.site = self
         path = request.path
+        hosts = request.requestHeaders.getRawHeaders(b"host")
+        # On the way of every sale: a known name costs one look.
+        if hosts is not None and (len(hosts) != 1 or hosts[0] not in self._usual_hosts):  # noqa: SIM102 - the usual way
+            if self._strange_host.refuses(request, hosts):
+                return self._strange_host
         if not self._core.settings.now.extAccess and not is_at_the_machine(request):
             return self._only_here
         exact = self.exact.get(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ class LiveCertificate:
     def __init__(self, config: TlsConfig, clock: IReactorTime) -> None:
         self._certificate, self._key = Path(config.certificate), Path(config.key)
         self._passphrase, self._clock = config.passphrase, clock
+        self.replaced: Callable[[], None] = lambda: None
+        """Called when another certificate is used."""
         self._identity: Identity | None = None
         self._context: SSL.Context | None = None
         # The state of the files when they were read, and at the last check.
@@ -86,6 +89,7 @@ class LiveCertificate:
         changed = self._identity is not None
         self._identity, self._context = identity, context
         self._taken, self._last, self._trouble, self._reminded = seen, seen, "", 0.0
+        self.replaced()
         self.log.info(
             "certificate {how}: {subject}, {days} days left",
             how="replaced" if changed else "loaded",
@@ -110,6 +114,11 @@ class LiveCertificate:
         """The TLS state of a new connection."""
         assert self._context is not None
         return SSL.Connection(self._context, None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names and addresses in the certificate."""
+        return () if self._identity is None else self._identity.names
 
     def status(self) -> dict[str, Any]:
         """The certificate for people: names, issuer, days left, warnings."""

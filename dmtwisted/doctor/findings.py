@@ -26,6 +26,7 @@ class Check(StrEnum):
 
     CONFIGURATION = "configuration"
     PORT = "port"
+    ACCESS = "access"
     FILES = "files"
     DISK = "disk"
     CLOCK = "clock"

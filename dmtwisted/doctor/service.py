@@ -10,7 +10,8 @@ from dmtwisted.clock import wall
 from dmtwisted.config import Config
 from dmtwisted.core import Core
 from dmtwisted.doctor import clock, database, devices, files, tls
-from dmtwisted.doctor.findings import Check, Finding, Fix, in_order, warn
+from dmtwisted.doctor.findings import Check, Finding, Fix, good, in_order, warn
+from dmtwisted.host_names import HostNames
 from dmtwisted.results import Text
 from dmtwisted.store.facts import facts_of
 from dmtwisted.store.values import StoreFailed
@@ -43,6 +44,26 @@ def weak_keys(keys: Iterable[ApiKey]) -> list[Finding]:
     ]
 
 
+def of_names(hosts: HostNames) -> list[Finding]:
+    """Findings about the names by which the service is called."""
+    names = ", ".join(hosts.names())
+    uk = f"До сервісу можна звертатися за адресами комп’ютера та іменами {names}"
+    found = [good(Check.ACCESS, uk, f"The service may be called by the machine's addresses and as {names}")]
+    for name, count in hosts.refused.items():
+        advice = Text(
+            "Якщо це ім’я сервісу, впишіть його на сторінці /dm/main/settings у «Дозволені імена» або в розділ"
+            f' [server] файла конфігурації: allowed_hosts = "{name}"',
+            "If it is a name of the service, add it to Allowed names on the page /dm/main/settings, or to the section"
+            f' [server] of the configuration file: allowed_hosts = "{name}"',
+        )
+        text = Text(
+            f"Відхилено запити до невідомого імені {name}: {count}",
+            f"Requests to the unknown name {name} were refused: {count}",
+        )
+        found.append(warn(Check.ACCESS, text, advice, name))
+    return found
+
+
 class Doctor:
     """Examines the service from the inside, and remembers the last findings."""
 
@@ -64,6 +85,7 @@ class Doctor:
                 found += database.judge(await facts_of(config, core.store, core.clock))
             except StoreFailed as error:
                 found.append(database.unreachable(str(error)))
+        found += of_names(core.hosts)
         found += weak_keys(core.access.keys)
         found += await devices.look(core.devices, core.clock)
         self.found, self.at = in_order(found), core.clock.now()

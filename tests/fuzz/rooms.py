@@ -24,7 +24,8 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.documents.doccmd import read_doccmd, read_lines, write_doccmd
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.documents.template import SAMPLE, BrokenTemplate, check_template, with_template
-from dmtwisted.hardened import BadList, Circle, read_host, read_network, read_origin
+from dmtwisted.hardened import BadList, Circle, read_network, read_origin
+from dmtwisted.host_names import BadHost, host_of, read_host
 from dmtwisted.money import hryvnias, kopecks, thousandths
 from dmtwisted.printing.layout import lay_out
 from dmtwisted.printing.letters import Letters
@@ -142,7 +143,8 @@ def configuration(data: bytes) -> None:
         repr(load(file))
     text = data.decode("utf-8", "replace")
     circle = Circle.read()
-    circle.has_host(text, "192.0.2.1")
+    with suppress(BadHost):
+        host_of(data)
     circle.has_origin(text)
     for read in (read_network, read_host, read_origin):
         with suppress(BadList):

@@ -30,7 +30,7 @@ STATUSES = {
     302: "Redirect: see `Location`.",
     303: "Done; the next page is in `Location`.",
     304: "Not changed since the caller loaded it.",
-    400: "The body is not JSON, or too long.",
+    400: "The body is not JSON, or too long; or the header `Host` is no name.",
     401: "Wrong login; or the service is hardened and requires a valid `x-api-key`.",
     403: "Pages of this origin, or callers from this address, are not allowed.",
     404: "Not found.",
@@ -38,6 +38,7 @@ STATUSES = {
     409: "It cannot be done now: `res` has the reason; 2100 is other work under way (1105 is for tasks alone).",
     413: "The body is too long.",
     415: "Wrong media type.",
+    421: "The service does not know the name in the header `Host`; the text says how to allow it.",
     422: "A member does not fit: `errors` names it.",
     429: "Too many attempts: see `Retry-After`.",
     500: "Internal error of the service.",
@@ -191,13 +192,13 @@ def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
     """The answers of the entry, and those that every path of its kind can give."""
     rule = rule_of(route.path.encode())
     reads = route.method == "GET"
-    common: dict[int, Any] = {405: Error, 403: Error}
+    common: dict[int, Any] = {400: Error, 405: Error, 403: Error, 421: Error}
     if rule is Rule.TASK:
         common |= {401: Error}
     elif rule is Rule.API:
         common |= {401: Error, 302: "", 404: Error, 500: Error, 503: Error}
         if entry.query or entry.body is not None:
-            common |= {400: Error, 422: Error}
+            common |= {422: Error}
         if not reads:
             common |= {409: Error}
     elif rule is Rule.PAGE and entry.tag == "pages":

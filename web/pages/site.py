@@ -238,6 +238,7 @@ class PageSite:
             login=core.access.login,
             keys=[{"id": key.id, "name": key.name, "at": key.made_at, "weak": key.weak} for key in core.access.keys],
             protection=protection(core),
+            refused=core.hosts.refused,
         )
 
     @app.route("/dm/main/settings/certificate", methods=["GET"])

@@ -28,6 +28,12 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Адресу й посилений захист задає файл конфігурації, решту можна змінити тут.",
         "The configuration file sets the address and the hardened profile; the rest can be changed here.",
     ),
+    "allowed_hosts": ("Дозволені імена", "Allowed names"),
+    "allowed_hosts_help": (
+        "Імена, за якими каси звертаються до сервісу, крім імен його комп’ютера, через пробіл: kasa.shop.example",
+        "Names by which tills call the service besides those of its computer, with blanks between: kasa.shop.example",
+    ),
+    "refused_host": ("Відхилено запити до невідомого імені", "Refused requests to an unknown name"),
     # print forms of all registers
     "print_forms": ("Друковані форми", "Print forms"),
     "print_forms_text": (

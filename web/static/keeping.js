@@ -13,7 +13,7 @@ for (const form of $$("form[data-settings]")) {
     event.preventDefault();
     const button = $("button", form);
     once(button, async () => {
-      const members = Object.fromEntries($$("input, textarea", form).map((input) => [input.name, valueOf(input)]));
+      const members = Object.fromEntries($$("input, select, textarea", form).map((input) => [input.name, valueOf(input)]));
       // An empty template removes the shop's own; old clients send it empty with every change.
       if (members.pf_custom === "") members.pf_del_custom = true;
       const { json } = await askOrNull("POST", "/dm/main/api/v1/settings", members);
