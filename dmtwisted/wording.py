@@ -402,6 +402,8 @@ the key of the secrets, {}, is missing; restore it = немає ключа се�
 {}: cannot be written ({}) = {}: не записується ({})
 {}: holds no key of {} bytes; restore it = {}: немає ключа на {} байтів; відновіть його
 {}; or enter it again = {}, або введіть його знову
+the address is another one now and does not get what is stored; enter it again = адреса тепер інша і збереженого не \
+отримає; введіть його знову
 # Databases.
 database or disk is full = на диску немає місця
 attempt to write a readonly database = базу даних можна лише читати

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -19,6 +20,7 @@ from dmtwisted.devices import drivers
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import KINDS, BadSettings, Driver, Surroundings
 from dmtwisted.devices.drivers import find_drivers
+from dmtwisted.devices.sealing import expect_same_receivers
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused
@@ -620,6 +622,28 @@ class DriverTests(SynchronousTestCase):
             self.assertLessEqual(
                 set(driver.secrets), {field.name for field in msgspec.structs.fields(driver.settings)}
             )
+
+    def test_secrets_and_addresses(self) -> None:
+        """No driver lets a stored secret follow another address; only secrets that never leave the service stay."""
+        stay = set()
+        for driver in find_drivers().values():
+            known = {one.name: one.default for one in msgspec.structs.fields(driver.settings)}
+            for secret in driver.secrets:
+                receiver = driver.receiver(secret)
+                self.assertLessEqual(set(receiver), set(known), driver.name)
+                stay.update(() if receiver else (secret,))
+                for name in receiver:
+                    self.assertRaises(
+                        BadSettings, expect_same_receivers, driver, {secret: "s", receiver[0]: "a"}, {name: "another"}
+                    )
+                    moved = expect_same_receivers(driver, {secret: "s"}, {name: "another", secret: "new"})
+                    self.assertEqual((moved[name], moved[secret]), ("another", "new"))
+        self.assertEqual(stay, {"cloud_token", "notices_pem"})
+
+    def test_undeclared_receiver(self) -> None:
+        """The secret of a driver that names no receiver is bound to every setting that looks like an address."""
+        driver = replace(find_drivers()["terminal", "zvt"], receivers={})
+        self.assertEqual(driver.receiver("password"), ("interface", "host", "port", "serial_port"))
 
     def test_new_module(self) -> None:
         """A module in one of the folders is a driver; no other code names it."""

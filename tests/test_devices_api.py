@@ -283,6 +283,47 @@ class ReadTests(_Devices):
         self.assertEqual((kept.token, kept.shopname), ("s3same", "Кухня"))
 
 
+class AddressTests(_Devices):
+    """A stored secret and another address."""
+
+    def setUp(self) -> None:
+        """A terminal with a password."""
+        super().setUp()
+        settings = {"host": "192.168.1.20", "port": 20007, "password": "135791"}
+        made = self.request(
+            "POST", DEVICES, {"device": "pos", "kind": "terminal", "driver": "zvt", "settings": settings}
+        )
+        self.path = f"{DEVICES}/{made.json['dev_id']}"
+
+    def now(self) -> Any:
+        """The settings of the terminal."""
+        return self.shop.core.devices.by_name("pos").settings
+
+    def test_another_address(self) -> None:
+        """Without the secret a change of host, port or line is refused at the secret's field; nothing is stored."""
+        for change in (
+            {"host": "203.0.113.5"},
+            {"port": 20008},
+            {"port": 0},
+            {"interface": "serial", "serial_port": "/dev/ttyS0"},
+        ):
+            refused = self.request("PATCH", self.path, {"settings": change}, headers=[("Accept-Language", "uk")])
+            [error] = self.error(refused, 422, 2000)
+            self.assertEqual(error["path"], "settings.password")
+            self.assertIn("введіть його знову", error["text"])
+            self.assertEqual((self.now().host, self.now().port, self.now().interface), ("192.168.1.20", 20007, "tcp"))
+
+    def test_given_anew(self) -> None:
+        """With the secret in the same request the address changes, and that secret is used."""
+        told = self.request("PATCH", self.path, {"settings": {"host": "203.0.113.5", "password": "246802"}})
+        self.assertEqual((told.status, self.now().host, self.now().password), (200, "203.0.113.5", "246802"))
+
+    def test_same_address(self) -> None:
+        """A request that repeats the address, as forms do, keeps the secret."""
+        told = self.request("PATCH", self.path, {"settings": {"host": "192.168.1.20", "port": 20007, "wait_s": 60}})
+        self.assertEqual((told.status, self.now().wait_s, self.now().password), (200, 60, "135791"))
+
+
 class _SecretiveSettings(TrainingSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings with something to hide."""
 

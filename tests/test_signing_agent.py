@@ -374,9 +374,22 @@ class RegisterTests(SynchronousTestCase):
         devices = self.shop.core.devices
         dev_id = devices.by_name("one").row.dev_id
         for url in ("agent:3950", "ftp://agent", "http://agent:3950", "https://[x", "https://агент"):
-            change = Deferred.fromCoroutine(devices.change(dev_id, None, {"signer_url": url}))
+            change = Deferred.fromCoroutine(devices.change(dev_id, None, {"signer_url": url, "signer_token": TOKEN}))
             self.failureResultOf(change, BadSettings)
-        self.shop.settings("one", signer_url="http://127.0.0.1:3950")
+        self.shop.settings("one", signer_url="http://127.0.0.1:3950", signer_token=TOKEN)
+
+    def test_another_agent(self) -> None:
+        """The token does not follow another address or other roots; without an agent it is forgotten."""
+        devices = self.shop.core.devices
+        dev_id = devices.by_name("one").row.dev_id
+        for change in ({"signer_url": "https://203.0.113.5:3950/"}, {"signer_ca": "-----BEGIN"}):
+            refused = self.failureResultOf(Deferred.fromCoroutine(devices.change(dev_id, None, change)), BadSettings)
+            self.assertIn("settings.signer_token", str(refused.value))
+        self.assertEqual(self.do(0)[0], 0)
+        self.shop.settings("one", signer_url="")
+        self.shop.settings("one", signer_url="https://203.0.113.5:3950/")
+        now: Any = devices.by_name("one").settings
+        self.assertEqual(now.signer_token, "")
 
     def test_network(self) -> None:
         """Without an agent there is no connection to one."""

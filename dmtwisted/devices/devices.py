@@ -22,7 +22,7 @@ from dmtwisted.devices.driver import (
     Kind,
     Surroundings,
 )
-from dmtwisted.devices.sealing import SettingsSeal, in_clear
+from dmtwisted.devices.sealing import SettingsSeal, expect_same_receivers, in_clear
 from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.interface import IRegister, Remembering
@@ -346,7 +346,7 @@ class Devices:
 
         Waits until the device has no task.
 
-        :raises BadSettings: when a member is invalid.
+        :raises BadSettings: when a member is invalid, or a stored secret would go to another address.
         :raises Refused: 1091 for an unknown device, 2002 when the name is taken.
         """
         async with self.by_id(dev_id).turns.owned():
@@ -354,7 +354,7 @@ class Devices:
             name = device.name if name is None else name
             _check_name(name)
             kept = self._seal.open(dev_id, device.driver, device.row.settings, but=changes)
-            settings = {**kept, **changes}
+            settings = expect_same_receivers(device.driver, kept, changes)
             value = device.driver.read(settings)
             self._check_token(value, dev_id)
             if isinstance(device, RegisterDevice):

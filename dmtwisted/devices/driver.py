@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,6 +27,12 @@ TERMINAL: Final = "terminal"
 OTHER: Final = "other"
 KINDS = (REGISTER, PRINTER, TERMINAL, OTHER)
 """The kinds of devices; no driver of the service is of kind ``other``."""
+
+ADDRESSES = (
+    *("interface", "host", "port", "serial_port", "device_file", "queue", "url", "address", "server", "ca"),
+    *("server_name", "*_host", "*_port", "*_url", "*_address", "*_server", "*_ca"),
+)
+"""Names of settings that say where a device is, or how it proves who it is."""
 
 
 class BadSettings(Exception):
@@ -78,6 +85,10 @@ class Driver:
     simulator: Callable[[Any], Any] | None = None
     secrets: tuple[str, ...] = field(default=())
     """Names of settings, all texts, that never leave the service and are stored sealed."""
+    receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The settings that say where a secret goes, the address first; empty for one that stays in the service.
+
+    A secret that is not named here goes wherever `ADDRESSES` may point."""
     stand: str = ""
     """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""
@@ -92,6 +103,13 @@ class Driver:
             return msgspec.convert(dict(members), self.settings)
         except msgspec.ValidationError as error:
             raise misfit(error, self.settings, "settings") from None
+
+    def receiver(self, secret: str) -> tuple[str, ...]:
+        """The settings that say where ``secret`` goes; a change of one must not send it somewhere else."""
+        if secret in self.receivers:
+            return self.receivers[secret]
+        names = (one.name for one in msgspec.structs.fields(self.settings))
+        return tuple(name for name in names if any(fnmatchcase(name, known) for known in ADDRESSES))
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the settings."""

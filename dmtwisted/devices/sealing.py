@@ -55,6 +55,29 @@ class SettingsSeal:
         return members
 
 
+def expect_same_receivers(driver: Driver, kept: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored settings ``kept`` with ``changes``; a secret never goes on to another address by itself.
+
+    Addresses are compared letter by letter. An address that is removed takes its secrets with it.
+
+    :raises BadSettings: with the path of a secret that has to be given anew.
+    """
+    usual = {one.name: one.default for one in msgspec.structs.fields(driver.settings)}
+    settings = {**kept, **changes}
+    for secret in driver.secrets:
+        if secret in changes or not kept.get(secret):
+            continue
+        receiver = driver.receiver(secret)
+        if all(kept.get(name, usual[name]) == settings.get(name, usual[name]) for name in receiver):
+            continue
+        if settings.get(receiver[0], usual[receiver[0]]):
+            raise BadSettings(
+                f"settings.{secret}", "the address is another one now and does not get what is stored; enter it again"
+            )
+        settings[secret] = ""
+    return settings
+
+
 def in_clear(driver: Driver, kept: bytes) -> bool:
     """Whether stored settings have a secret that is not sealed."""
     members = msgspec.json.decode(kept)

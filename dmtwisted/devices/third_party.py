@@ -91,5 +91,8 @@ def _checked(found: Any) -> Driver:
     known = {field.name for field in msgspec.structs.fields(found.settings)}
     if not set(found.secrets) <= known:
         raise ValueError(f"secrets that are no settings: {', '.join(sorted(set(found.secrets) - known))}")
+    for secret in found.secrets:
+        if not set(found.receiver(secret)) <= known:
+            raise ValueError(f"receivers of {secret} that are no settings")
     found.schema()
     return found

@@ -128,5 +128,8 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 SECRETS = ("cloud_token",)
 """The secrets among them, which a driver names among its own."""
 
+RECEIVERS: dict[str, tuple[str, ...]] = {"cloud_token": ()}
+"""Programs bring that one; it goes nowhere."""
+
 ROUNDING = ("округл", "rounding")
 """Words in the name of a payment type that is the rounding."""

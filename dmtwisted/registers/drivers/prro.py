@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.prro.settings import PrroSettings
-from dmtwisted.registers.settings import SECRETS
+from dmtwisted.registers.settings import RECEIVERS, SECRETS
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def driver(
         build=build,
         capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
         secrets=("signer_token", *SECRETS),
+        receivers={"signer_token": ("signer_url", "signer_ca"), **RECEIVERS},
     )
 
 

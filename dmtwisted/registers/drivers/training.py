@@ -9,7 +9,7 @@ from msgspec import Meta
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.channels.training import TrainingChannel
 from dmtwisted.registers.engine import SoftwareRegister
-from dmtwisted.registers.settings import SECRETS, RegisterSettings
+from dmtwisted.registers.settings import RECEIVERS, SECRETS, RegisterSettings
 from dmtwisted.store.values import DeviceRow
 from protocols.simulators.tax_service import TaxService
 
@@ -72,4 +72,5 @@ DRIVER = Driver(
     capabilities=("open", "sale", "cash_in", "cash_out", "x", "z", "status"),
     simulator=lambda register: register.tax_service,
     secrets=SECRETS,
+    receivers=RECEIVERS,
 )

@@ -26,6 +26,9 @@ SERVICES = frozenset({PING, ECHO})
 PORT = 8443
 """The usual port (docs/reference/nexo.md#line)."""
 
+RECEIVER = ("interface", "host", "port", "serial_port", "ca", "server_name")
+"""The settings that say who gets the shared key; the certificate of our own port goes nowhere."""
+
 CERTIFICATE, PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
 """How PEM labels end."""
 
@@ -110,4 +113,5 @@ DRIVER = terminal_driver(
     CAPABILITIES,
     f"{__package__}.driver",
     secrets=("passphrase", "key_identifier", "notices_pem"),
+    receivers={**dict.fromkeys(("passphrase", "key_identifier"), RECEIVER), "notices_pem": ()},
 )
