@@ -60,7 +60,7 @@ class Core:
         self.access = Access(store, self.clock, reactor)
         self.certificate = _certificate(config, reactor)
         around = Surroundings(reactor, self.clock, store, state, self.secrets)
-        self.devices = Devices(find_drivers(), around, config.service.turn_wait_s)
+        self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)

@@ -82,6 +82,8 @@ class Driver:
     """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""
     """The package of a third-party driver, with its version; empty for a built-in one."""
+    stays: Callable[[Any], bool] = lambda settings: False
+    """Whether what a register with these settings sends stays on this machine: its tax service is simulated here."""
 
     def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
         """``members`` as typed settings.
@@ -92,6 +94,10 @@ class Driver:
             return msgspec.convert(dict(members), self.settings)
         except msgspec.ValidationError as error:
             raise misfit(error, self.settings, "settings") from None
+
+    def sends(self, settings: Any) -> bool:
+        """Whether a register with ``settings`` sends documents to the tax service."""
+        return self.kind == REGISTER and self.simulator is None and not self.stays(settings)
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the settings."""

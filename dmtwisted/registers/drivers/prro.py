@@ -41,6 +41,7 @@ def driver(
         build=build,
         capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
         secrets=("signer_token", *SECRETS),
+        stays=lambda settings: settings.stays,
     )
 
 
