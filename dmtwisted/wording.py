@@ -478,6 +478,8 @@ division by zero = ділення на нуль
 {}: an address like {} is expected = {}: потрібна адреса на зразок {}
 signer_url: to another machine https is expected, for receipts and token travel there = signer_url: до іншого \
 комп’ютера потрібен https, бо туди йдуть чеки й токен
+server_url: a tax server on another machine needs https, else anyone can answer for it = server_url: до сервера \
+податкової на іншому комп’ютері потрібен https, бо інакше відповісти за нього може будь-хто
 {} cannot be read ({}) = {} не читається ({})
 a certificate cannot be read ({}) = сертифікат не читається ({})
 there is no certificate in it = там немає сертифіката
@@ -560,6 +562,12 @@ only terminals have operations to interrupt = перервати операці�
 there is no operation {} = немає операції {}
 there is no document {} = немає документа {}
 the form cannot be read = форма не читається
+a training terminal approves payments without money, so it works in training mode only (--training); add the bank's \
+terminal instead = навчальний термінал схвалює оплати без грошей, тож працює лише в навчальному режимі (--training); \
+додайте натомість термінал банку
+this register would send real documents to the tax service although the service is in training mode; if that is what \
+you want, repeat with confirm_real true = ця каса надсилала б справжні документи до податкової, хоча сервіс працює в \
+навчальному режимі; якщо так і треба, повторіть із confirm_real true
 # Two reasons, or a place and its reason.
 {}: {} = {}: {}
 {}; {} = {}; {}

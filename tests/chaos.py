@@ -224,7 +224,7 @@ class CounterDesk:
         self.endpoint = MemoryEndpoint(self.clock, self._answer_call)
         around = Surroundings(self.clock, ServiceClock(self.clock), cast(Any, self.store), None)
         driver = replace(self.wire.driver, build=self._build)
-        self.devices = Devices({(TERMINAL, driver.name): driver}, around, 15.0)
+        self.devices = Devices({(TERMINAL, driver.name): driver}, around, 15.0, training=True)
         self._dispatcher = Dispatcher(self.devices, cast(Any, self.store), around.clock)
         _now(self.devices.open())
 

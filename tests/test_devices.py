@@ -88,7 +88,7 @@ class _WithDevices(SynchronousTestCase):
             for kind in kinds or KINDS
         }
         around = Surroundings(self.clock, ServiceClock(self.clock), self.store, None)
-        devices = Devices(known, around, 15.0)
+        devices = Devices(known, around, 15.0, training=False)
         self.done(devices.open())
         return devices
 

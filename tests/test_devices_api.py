@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from dmtwisted.devices.driver import REGISTER
+from dmtwisted.devices.driver import REGISTER, BadSettings
+from dmtwisted.doctor.devices import _unusual
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
 from tests.shop import hurry
 from tests.specification import promises
 from tests.web_case import DEVICES, Connection, HttpAnswer, WebCase, fiscal, sale
+from web.site import Door
 
 KITCHEN = {"device": "kitchen", "kind": "register", "driver": "training", "settings": {}}
 NOBODY = "5f2c8d3e-0000-4000-8000-000000000000"
@@ -623,11 +625,115 @@ class ScenarioTests(_Devices):
         """A device that is not simulated has neither scenario nor ledger: 404."""
         drivers = self.shop.core.devices.drivers
         drivers[REGISTER, "real"] = replace(drivers[REGISTER, "training"], name="real", simulator=None)
-        path = f"{DEVICES}/{self.make(driver='real')['dev_id']}"
+        path = f"{DEVICES}/{self.make(driver='real', confirm_real=True)['dev_id']}"
         for method, rest in (("GET", "/scenario"), ("PUT", "/scenario"), ("GET", "/ledger")):
             answer = self.request(method, f"{path}{rest}", {"rules": []} if method == "PUT" else None)
             self.assertEqual(answer.status, 404)
             self.assertEqual(set(answer.json), ERROR)
+
+
+class RealAndSimulatedTests(_Devices):
+    """What keeps practice and business apart."""
+
+    REAL: ClassVar[dict[str, Any]] = {"driver": "prro", "settings": {"fiscal_number": "4000000001"}}
+    HERE: ClassVar[dict[str, Any]] = {"driver": "prro", "settings": {"server_url": "http://127.0.0.1:8609/fs"}}
+
+    def in_business(self) -> None:
+        """Start the service again without training mode."""
+        config = self.shop._config
+        self.shop._config = replace(config, service=replace(config.service, training=False))
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+
+    def terminal(self, **members: Any) -> HttpAnswer:
+        """The answer to a new training terminal."""
+        return self.request("POST", DEVICES, {"device": "pos", "kind": "terminal", "driver": "training", **members})
+
+    def test_no_terminal(self) -> None:
+        """Outside of training mode nobody can make a terminal that approves everything."""
+        self.in_business()
+        answer = self.terminal()
+        self.assertEqual(self.path_of(answer), "driver")
+        self.assertIn("навчальному режимі", answer.json["errortxt"])
+        self.assertNotIn("pos", {device["device"] for device in self.request("GET", DEVICES).json["devices"]})
+        self.assertEqual(self.request("POST", DEVICES, KITCHEN).status, 201)
+
+    def test_old_terminal(self) -> None:
+        """One from before approves nothing: it refuses with 430 and says why, and can be deleted."""
+        dev_id = self.terminal().json["dev_id"]
+        purchase = {"ver": 6, "device": "pos", "type": 3, "pay": {"task": 1, "sum": 5}}
+        self.in_business()
+        answer = self.execute(purchase)
+        self.assertEqual(answer["res"], 430)
+        self.assertIn("навчальному режимі", answer["errortxt"])
+        record = self.request("GET", f"{DEVICES}/{dev_id}").json
+        self.assertIn("training mode only", record["state"]["error"])
+        self.assertEqual(self.request("PATCH", f"{DEVICES}/{dev_id}", {"device": "pos2"}).status, 200)
+        self.assertEqual(self.execute({**purchase, "device": "pos2"})["res"], 430)
+        self.assertEqual(self.request("DELETE", f"{DEVICES}/{dev_id}").status, 204)
+        self.flushLoggedErrors(BadSettings)
+
+    def test_no_scenario(self) -> None:
+        """Outside of training mode no device takes a scenario, though one that is there sells on."""
+        path = f"{DEVICES}/{self.dev_id}/scenario"
+        rules = {"rules": [{"on": "sale", "then": "accept"}]}
+        self.assertEqual(self.request("PUT", path, rules).status, 200)
+        self.in_business()
+        self.error(self.request("PUT", path, rules), 409, 2000)
+        self.assertEqual(self.request("GET", path).json, {"rules": []})
+        self.open_shift()
+        self.assertEqual(self.sell()["res"], 0)
+
+    def test_real_register(self) -> None:
+        """In training mode a register that sends real documents needs a person's word, with a simulator none."""
+        answer = self.request("POST", DEVICES, {**KITCHEN, **self.REAL})
+        self.assertEqual(self.path_of(answer), "confirm_real")
+        self.assertIn("confirm_real true", answer.json["errortxt"])
+        self.assertEqual(self.make(**self.REAL, confirm_real=True)["driver"], "prro")
+        self.assertEqual(self.make(**self.HERE, device="practice")["driver"], "prro")
+        self.in_business()
+        self.assertEqual(self.make(**self.REAL, device="third")["driver"], "prro")
+
+    def test_becomes_real(self) -> None:
+        """A change that makes documents real needs it too; later changes do not."""
+        path = f"{DEVICES}/{self.make(**self.HERE)['dev_id']}"
+        real = {"settings": {"server_url": "https://fs.tax.gov.ua:8643/fs"}}
+        self.assertEqual(self.path_of(self.request("PATCH", path, real)), "confirm_real")
+        self.assertIn("127.0.0.1", self.request("GET", path).json["settings"]["server_url"])
+        self.assertEqual(self.request("PATCH", path, {**real, "confirm_real": True}).status, 200)
+        self.assertEqual(self.request("PATCH", path, {"settings": {"local_number": 2}}).status, 200)
+
+    def test_marked(self) -> None:
+        """Each page names the real registers of a training service, and marks devices that are out of place."""
+        self.make(**self.REAL, device="real till", confirm_real=True)
+        other = self.make(device="other")
+        for page in ("/dm/main/receipts", "/dm/", f"/dm/devices/{other['dev_id']}", "/dm/main/codes"):
+            shown = self.request("GET", page, headers=[("Accept-Language", "en")]).body.decode()
+            self.assertIn("these registers send real documents to the tax service: real till", shown, page)
+            self.assertNotIn("nothing is sent", shown)
+        self.in_business()
+        shown = self.request("GET", "/dm/", headers=[("Accept-Language", "en")]).body.decode()
+        self.assertEqual(shown.count("training device"), 2)
+        self.assertNotIn("raining mode", shown)
+
+    def test_doctor(self) -> None:
+        """The check of the service names both kinds."""
+        self.make(**self.REAL, device="real till", confirm_real=True)
+        self.assertEqual(self.odd(), {"real till": "sends real documents"})
+        self.in_business()
+        self.assertEqual(self.odd(), {"test": "training device"})
+
+    def odd(self) -> dict[str, str]:
+        """What is unusual, by device."""
+        devices = self.shop.core.devices
+        words = ("sends real documents", "training device")
+        return {
+            finding.about: word
+            for device in devices
+            for finding in _unusual(device, devices)
+            for word in words
+            if word in finding.text.en
+        }
 
 
 class LedgerTests(_Devices):

@@ -1023,6 +1023,9 @@ class SettingsTests(SynchronousTestCase):
         for members in (
             {"server_url": "fs.tax.gov.ua"},
             {"server_url": "https://fs.tax.gov.ua:86430/fs"},
+            {"server_url": "http://fs.tax.gov.ua/fs"},
+            {"server_url": "http://192.168.1.5:8609/fs"},
+            {"server_url": "http://127.0.0.1.example.org/fs"},
             {"server_url": "https://fs.tax.gov.ua:0/fs"},
             {"server_url": "https://[fs.tax.gov.ua/fs"},
             {"server_ca": "/nowhere/roots.pem"},
@@ -1033,6 +1036,15 @@ class SettingsTests(SynchronousTestCase):
         ):
             error = self.assertRaises(BadSettings, self.read, **members)
             self.assertIn(next(iter(members)), str(error))
+
+    def test_https(self) -> None:
+        """A tax server elsewhere needs HTTPS, one here does not; the tax service's old address is its new one."""
+        for url in ("http://127.0.0.1:8609/fs", "http://[::1]/fs", "http://localhost/fs", "http://127.8.0.1/fs"):
+            told = self.read(server_url=url)
+            self.assertEqual((told.server_url, told.stays), (url, True))
+        self.assertFalse(self.read(server_url="https://192.168.1.5/fs").stays)
+        for old in ("http://fs.tax.gov.ua:8609/fs", "http://fs.tax.gov.ua:8609/fs/"):
+            self.assertEqual(self.read(server_url=old).server_url, "https://fs.tax.gov.ua:8643/fs")
 
     def test_network(self) -> None:
         """Over the network a register speaks HTTPS, with roots of the shop's own besides the machine's."""

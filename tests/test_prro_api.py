@@ -59,12 +59,12 @@ class PrroApiTests(AccessCase):
     def test_kind(self) -> None:
         """`prro_type` 1, or a fiscal number, asks for a real register, 0 for one to practise."""
         cases: tuple[tuple[dict[str, Any], str], ...] = (
-            ({"prro_type": 1}, "prro"),
-            ({"prro_type": "1", "fisid": "4000000001"}, "prro"),
-            ({"fisid": "4000000002"}, "prro"),
+            ({"prro_type": 1, "confirm_real": "1"}, "prro"),
+            ({"prro_type": "1", "fisid": "4000000001", "confirm_real": True}, "prro"),
+            ({"fisid": "4000000002", "confirm_real": True}, "prro"),
             ({"prro_type": 0}, "training"),
             ({"prro_type": ""}, "training"),
-            ({"driver": "prro"}, "prro"),
+            ({"driver": "prro", "confirm_real": True}, "prro"),
         )
         for n, (members, driver) in enumerate(cases):
             self.assertEqual(self.made(device=f"r{n}", **members)["driver"], driver, members)
@@ -74,6 +74,7 @@ class PrroApiTests(AccessCase):
         told = self.made(
             device="till 2",
             fisid="4000000001",
+            confirm_real=True,
             shopname="Кав’ярня",
             offline_allowed="1",
             local_number="3",
@@ -100,7 +101,7 @@ class PrroApiTests(AccessCase):
 
     def test_sent_back(self) -> None:
         """What was read may be sent back whole, and nothing changes."""
-        real: dict[str, Any] = {"device": "real", "prro_type": 1, "fisid": "4000000001"}
+        real: dict[str, Any] = {"device": "real", "prro_type": 1, "fisid": "4000000001", "confirm_real": True}
         for members in (real, {"device": "till 2", "prro_type": 0}):
             dev_id = self.made(**members)["dev_id"]
             before = self.request("GET", f"{PRRO}?dev_id={dev_id}")
@@ -109,7 +110,15 @@ class PrroApiTests(AccessCase):
 
     def test_spellings(self) -> None:
         """The case of letters in members' names does not matter, and unknown members are ignored."""
-        told = self.made(Device="till 2", FisId="4000000001", Shopname="Кава", autostart=True, dt="x", extAccess=None)
+        told = self.made(
+            Device="till 2",
+            FisId="4000000001",
+            Shopname="Кава",
+            autostart=True,
+            dt="x",
+            extAccess=None,
+            Confirm_real=1,
+        )
         self.assertEqual((told["device"], told["fisid"]), ("till 2", "4000000001"))
         self.assertEqual(told["settings"]["shopname"], "Кава")
 
@@ -119,6 +128,11 @@ class PrroApiTests(AccessCase):
         told = self.post(dev_id=dev_id, pf_charcount="", offline_allowed=None, shopname="", device="")
         self.assertEqual(told["settings"]["pf_charcount"], 32)
         self.assertEqual((told["settings"]["offline_allowed"], told["settings"]["shopname"]), (True, ""))
+
+    def test_real(self) -> None:
+        """In training mode a register that sends real documents needs the word of a person."""
+        self.assertIn("confirm_real", self.refused(2000, device="r", fisid="4000000001"))
+        self.refused(2000, device="r", fisid="4000000001", confirm_real="0")
 
     def test_refusals(self) -> None:
         """Each mistake has its code and its words, and nothing is made or changed by it."""

@@ -17,14 +17,14 @@ from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSett
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.interface import TaxServiceRegister
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
 from protocols.simulators.ledger import Entry
 from protocols.simulators.paper import render_png
 from protocols.simulators.scenario import Rule, Scenario
 from web.answers import Done, done_with, json_answer, language_of, plain_answer, refused_in_body
-from web.management import answer_errors, lasting, read_object
+from web.management import HttpRefusal, answer_errors, lasting, read_object
 
 Kind = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})]
 
@@ -120,7 +120,8 @@ class DeviceApi:
     async def create(self, request: IRequest) -> bytes:
         """Create a device."""
         asked = read_object(request, NewDevice)
-        device = await lasting(self._devices.add(asked.device, asked.kind, asked.driver, asked.settings))
+        adding = self._devices.add(asked.device, asked.kind, asked.driver, asked.settings, asked.confirm_real)
+        device = await lasting(adding)
         request.setHeader(b"location", f"/dm/api/v3/devices/{device.row.dev_id}".encode())
         return json_answer(request, 201, await _record(device))
 
@@ -133,7 +134,7 @@ class DeviceApi:
     async def change(self, request: IRequest, dev_id: str) -> bytes:
         """Change the name or settings; what is not sent stays."""
         asked = read_object(request, DeviceChange)
-        device = await lasting(self._devices.change(dev_id, asked.device, asked.settings))
+        device = await lasting(self._devices.change(dev_id, asked.device, asked.settings, asked.confirm_real))
         return json_answer(request, 200, await _record(device))
 
     @app.route("/dm/api/v3/devices/<dev_id>", methods=["DELETE"])
@@ -188,8 +189,10 @@ class DeviceApi:
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
     def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
-        """Set the faults that a training device simulates next."""
+        """Set the faults that a training device simulates next; 409 outside of training mode."""
         scenario: Scenario = self._simulator(dev_id).scenario
+        if not self._devices.training:
+            raise HttpRefusal(409, _NO_SCENARIO)
         scenario.replace(read_object(request, dict[str, Any]))
         return self.scenario(request, dev_id)
 
@@ -226,20 +229,30 @@ class DeviceApi:
         return simulator
 
 
+_NO_SCENARIO = Text(
+    "сценарії діють лише в навчальному режимі (--training)", "scenarios are for training mode only (--training)"
+)
+
+
 class NewDevice(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a new device."""
+    """The body of a new device.
+
+    `confirm_real` is needed for a register that sends real documents although the service is in training mode.
+    """
 
     device: str
     kind: str
     driver: str
     settings: dict[str, Any] = {}
+    confirm_real: bool = False
 
 
 class DeviceChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of a change."""
+    """The body of a change; `confirm_real` as in a new device."""
 
     device: str | None = None
     settings: dict[str, Any] = {}
+    confirm_real: bool = False
 
 
 def _driver(driver: Driver, state: Path | None) -> DriverRecord:

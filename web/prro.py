@@ -214,7 +214,7 @@ class PrroApi:
         forms = {own: getattr(usual, known) for known, own in PRINT_FORMS.items() if hasattr(driver.settings, own)}
         settings = {**forms, **_changes(members, driver)}
         _check_configured(driver, settings)
-        return await self._core.devices.add(name, REGISTER, driver.name, settings)
+        return await self._core.devices.add(name, REGISTER, driver.name, settings, _confirms(members))
 
     def _driver(self, members: Mapping[str, Any]) -> Driver:
         """The driver that is asked for: by its name, by ``prro_type``, else what a service of this kind is for."""
@@ -235,7 +235,7 @@ class PrroApi:
         if changes:
             _check_configured(device.driver, {**msgspec.to_builtins(device.settings), **changes})
         try:
-            return await self._core.devices.change(dev_id, _name(members), changes)
+            return await self._core.devices.change(dev_id, _name(members), changes, _confirms(members))
         except Refused as refused:
             if refused.res is Res.SHIFT_MUST_BE_CLOSED:
                 state = await device.built.state()
@@ -253,6 +253,11 @@ def _name(members: Mapping[str, Any]) -> str | None:
                 raise BadSettings(member, "a text is expected")
             return value
     return None
+
+
+def _confirms(members: Mapping[str, Any]) -> bool:
+    """Whether a register may send real documents in training mode."""
+    return _flag(members.get("confirm_real", False), "confirm_real")
 
 
 def _check_token(members: Mapping[str, Any]) -> None:

@@ -206,7 +206,7 @@ async def _check_devices(config: Config, found: list[Finding], reactor: Any) -> 
     await store.open()
     try:
         around = Surroundings(reactor, clock, store, config.state, Secrets(config.state))
-        known = Devices(find_drivers(), around, config.service.turn_wait_s)
+        known = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         try:
             await known.open()
             keys = ApiKeys(store, clock)

@@ -180,7 +180,7 @@ class Desk:
         if build is not None:
             stood, far = build, self._far
             driver = replace(driver, build=lambda row, settings, around: stood(row, settings, around, far))
-        self.devices = Devices({(driver.kind, driver.name): driver}, around, 15.0)
+        self.devices = Devices({(driver.kind, driver.name): driver}, around, 15.0, training=True)
         self.dispatcher = Dispatcher(self.devices, cast(Any, self.store), around.clock)
         self.now(self.devices.open())
 

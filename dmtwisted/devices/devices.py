@@ -35,6 +35,18 @@ from dmtwisted.wording import wording
 
 LONGEST_NAME = 200
 
+Mark = Literal["", "real", "simulated"]
+"""What is unusual about a device: it sends real documents in training mode, or it is simulated outside of it."""
+
+ONLY_TRAINING = (
+    "a training terminal approves payments without money, so it works in training mode only (--training); add the "
+    "bank's terminal instead"
+)
+SENDS_REAL = (
+    "this register would send real documents to the tax service although the service is in training mode; if that is "
+    "what you want, repeat with confirm_real true"
+)
+
 TRUSTED: ContextVar[Callable[[], bool]] = ContextVar("trusted", default=lambda: False)
 """Whether the caller of the task may hear the names of other devices; only a refusal asks."""
 
@@ -61,6 +73,11 @@ class _Device(Generic[Settings, Built]):
     def simulator(self) -> Any:
         """The simulated device behind a training device; `None` for a real one."""
         return self.driver.simulator(self.built) if self.driver.simulator is not None else None
+
+    @property
+    def sends(self) -> bool:
+        """Whether it is a register that sends documents to the tax service."""
+        return self.driver.sends(self.settings)
 
 
 class RegisterDevice(_Device[msgspec.Struct, IRegister]):
@@ -99,6 +116,11 @@ class UnusableDevice(_Device["msgspec.Struct | dict[str, Any]", "Unusable"]):
     def simulator(self) -> Any:
         """Nothing was built, so nothing is simulated."""
         return None
+
+    @property
+    def sends(self) -> bool:
+        """It sends nothing."""
+        return False
 
 
 class Unusable:
@@ -200,12 +222,17 @@ def register_settings(device: Device) -> RegisterSettings:
 
 
 class Devices:
-    """All devices, by name and by id."""
+    """All devices, by name and by id.
+
+    :param training: whether the service is in training mode.
+    """
 
     log = Logger()
 
-    def __init__(self, drivers: dict[tuple[str, str], Driver], around: Surroundings, turn_wait_s: float) -> None:
-        self.drivers = drivers
+    def __init__(
+        self, drivers: dict[tuple[str, str], Driver], around: Surroundings, turn_wait_s: float, training: bool
+    ) -> None:
+        self.drivers, self.training = drivers, training
         self._around, self._turn_wait_s = around, turn_wait_s
         self.clock, self.state = around.clock, around.state
         self._by_name: dict[str, Device] = {}
@@ -318,9 +345,18 @@ class Devices:
         except KeyError:
             raise Refused(Res.UNKNOWN_DEVICE) from None
 
-    async def add(self, name: str, kind: str, driver_name: str, settings: Mapping[str, Any]) -> Device:
+    def mark(self, device: Device) -> Mark:
+        """What is unusual about ``device``; empty for most."""
+        if self.training:
+            return "real" if device.sends else ""
+        return "simulated" if device.driver.simulator is not None else ""
+
+    async def add(
+        self, name: str, kind: str, driver_name: str, settings: Mapping[str, Any], confirm_real: bool = False
+    ) -> Device:
         """Add a device.
 
+        :param confirm_real: that a register may send real documents in training mode.
         :raises BadSettings: when a member is invalid.
         :raises Refused: 2002 when the name is taken.
         """
@@ -332,6 +368,9 @@ class Devices:
             known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
             raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
         value = driver.read(settings)
+        if self.bars(driver):
+            raise BadSettings("driver", ONLY_TRAINING)
+        self._check_real(driver, value, confirm_real)
         self._check_token(value, "")
         dev_id = str(uuid4())
         sealed = self._seal.seal(dev_id, driver, settings)
@@ -341,11 +380,14 @@ class Devices:
             raise Refused(Res.DEVICE_NAME_TAKEN) from None
         return self._take_in(row, driver, value)
 
-    async def change(self, dev_id: str, name: str | None, changes: Mapping[str, Any]) -> Device:
+    async def change(
+        self, dev_id: str, name: str | None, changes: Mapping[str, Any], confirm_real: bool = False
+    ) -> Device:
         """Change the name or the settings of a device; members that are not given stay as they are.
 
         Waits until the device has no task.
 
+        :param confirm_real: that a register may begin to send real documents in training mode.
         :raises BadSettings: when a member is invalid, or a stored secret would go to another address.
         :raises Refused: 1091 for an unknown device, 2002 when the name is taken.
         """
@@ -356,6 +398,7 @@ class Devices:
             kept = self._seal.open(dev_id, device.driver, device.row.settings, but=changes)
             settings = expect_same_receivers(device.driver, kept, changes)
             value = device.driver.read(settings)
+            self._check_real(device.driver, value, confirm_real or device.sends)
             self._check_token(value, dev_id)
             if isinstance(device, RegisterDevice):
                 await device.built.check_change(value)
@@ -372,6 +415,18 @@ class Devices:
             if scenario is not None and changed.simulator is not None:
                 changed.simulator.scenario.take_over(scenario)
             return changed
+
+    def bars(self, driver: Driver) -> bool:
+        """Whether devices of ``driver`` would approve payments without money here."""
+        return driver.kind == TERMINAL and driver.simulator is not None and not self.training
+
+    def _check_real(self, driver: Driver, settings: msgspec.Struct, confirmed: bool) -> None:
+        """See that somebody wants a register to send real documents in training mode.
+
+        :raises BadSettings: when nobody said so.
+        """
+        if self.training and not confirmed and driver.sends(settings):
+            raise BadSettings("confirm_real", SENDS_REAL)
 
     def _check_token(self, settings: msgspec.Struct, dev_id: str) -> None:
         """See that no other register has the `cloud_token`, which names one.
@@ -395,6 +450,9 @@ class Devices:
 
     def _take_in(self, row: DeviceRow, driver: Driver, settings: msgspec.Struct) -> Device:
         try:
+            if self.bars(driver):
+                # One of an earlier version; nothing of it is built, so nothing can approve.
+                raise BadSettings("driver", ONLY_TRAINING)
             built = driver.build(row, settings, self._around)
             device: Device = _CLASSES[driver.kind](row, driver, self._turns_of(row), settings, built)
         except Exception as error:

@@ -93,6 +93,8 @@ class Driver:
     """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""
     """The package of a third-party driver, with its version; empty for a built-in one."""
+    stays: Callable[[Any], bool] = lambda settings: False
+    """Whether what a register with these settings sends stays on this machine: its tax service is simulated here."""
 
     def read(self, members: Mapping[str, Any]) -> msgspec.Struct:
         """``members`` as typed settings.
@@ -110,6 +112,10 @@ class Driver:
             return self.receivers[secret]
         names = (one.name for one in msgspec.structs.fields(self.settings))
         return tuple(name for name in names if any(fnmatchcase(name, known) for known in ADDRESSES))
+
+    def sends(self, settings: Any) -> bool:
+        """Whether a register with ``settings`` sends documents to the tax service."""
+        return self.kind == REGISTER and self.simulator is None and not self.stays(settings)
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the settings."""

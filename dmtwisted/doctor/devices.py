@@ -31,7 +31,7 @@ async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
 
 
 async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[Finding]:
-    found = [await _device(device, devices)]
+    found = [await _device(device, devices), *_unusual(device, devices)]
     if device.kind == REGISTER:
         try:
             found += [*await _key(device), *await _tax_service(device, clock)]
@@ -59,6 +59,31 @@ async def _device(device: Device, devices: Devices) -> Finding:
         # A fault of a driver is a finding too, and the other devices are still checked.
         return _fails(name, wording(f"{type(error).__name__}: {error}"))
     return good(Check.DEVICE, f"{name} відповідає", f"{name} answers", name)
+
+
+def _unusual(device: Device, devices: Devices) -> list[Finding]:
+    """A real register in training mode, or a simulated device outside of it."""
+    mark, name = devices.mark(device), device.name
+    if mark == "real":
+        text = Text(
+            f"{name}: навчальний режим, але ця каса надсилає справжні документи до податкової",
+            f"{name}: training mode, but this register sends real documents to the tax service",
+        )
+        advice = Text(
+            "Для навчання використовуйте навчальну касу, а цю видаліть або перенесіть на робочий сервіс.",
+            "Use a training register for practice; delete this one or move it to a service without --training.",
+        )
+        return [warn(Check.DEVICE, text, advice, name)]
+    if mark == "simulated":
+        text = Text(
+            f"{name}: навчальний пристрій у робочому сервісі", f"{name}: a training device in a service that is real"
+        )
+        advice = Text(
+            "Видаліть його: чеки, оплати й друк на ньому несправжні.",
+            "Delete it: its receipts, payments and prints are not real.",
+        )
+        return [warn(Check.DEVICE, text, advice, name)]
+    return []
 
 
 def _fails(name: str, why: Text) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.devices.devices import Device, Devices, Mark
 from dmtwisted.devices.driver import PRINTER, TERMINAL
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
@@ -51,6 +51,9 @@ class Standing:
     now: int = 0
     """The time of the state, in milliseconds since 1970."""
 
+    mark: Mark = ""
+    """What is unusual about it."""
+
     @property
     def busy(self) -> bool:
         """Whether a task is under way."""
@@ -83,7 +86,7 @@ class Unfinished:
     """The number of its fiscal document; 0 without one."""
 
 
-async def standing(device: Device, now: int = 0) -> Standing:
+async def standing(device: Device, devices: Devices, now: int = 0) -> Standing:
     """The state of ``device`` at ``now``; never raises."""
     try:
         state = await state_of(device)
@@ -101,6 +104,7 @@ async def standing(device: Device, now: int = 0) -> Standing:
         state,
         str(state.get("error", "")),
         now,
+        devices.mark(device),
     )
 
 

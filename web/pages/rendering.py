@@ -5,7 +5,8 @@ A page loads everything from this service. It has no inline scripts or styles, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,18 @@ def page_language(request: IRequest, default: str) -> str:
     return language_of(request, default)
 
 
+@dataclass(frozen=True)
+class Registers:
+    """Registers that every page warns of.
+
+    :param real: those that send real documents in training mode, by id.
+    :param unverified: those whose tax service answers unverified.
+    """
+
+    real: Mapping[str, str] = field(default_factory=dict)
+    unverified: Sequence[str] = ()
+
+
 class Pages:
     """Renders pages from templates.
 
@@ -62,6 +75,7 @@ class Pages:
     :param training: whether every page says that nothing leaves the machine.
     :param login_on: whether a login is required, so that pages offer to log out.
     :param exposed: whether every page warns that the network has access without a login.
+    :param registers: the registers that every page warns of.
     :param word: what stands in place of `main` in links.
     """
 
@@ -71,9 +85,11 @@ class Pages:
         training: bool,
         login_on: Callable[[], bool],
         exposed: Callable[[], bool],
+        registers: Callable[[], Registers] = Registers,
         word: str = "",
     ) -> None:
         self._default, self._training, self._login_on, self._exposed = default_language, training, login_on, exposed
+        self._registers = registers
         self._main = f'"/dm/{word or "main"}/'
 
     def language(self, request: IRequest) -> str:
@@ -92,6 +108,7 @@ class Pages:
                 "training": self._training,
                 "login_on": self._login_on(),
                 "exposed": self._exposed(),
+                "odd": self._registers(),
                 "version": dmtwisted.__version__,
                 "path": request.path.decode("latin-1"),
                 **values,

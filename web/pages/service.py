@@ -7,6 +7,7 @@ from ipaddress import ip_address
 
 from dmtwisted.config import place_of
 from dmtwisted.core import Core
+from web.pages.rendering import Registers
 
 TRUST = (
     ("Windows", "certutil -addstore Root authority.pem"),
@@ -60,6 +61,15 @@ def is_local(core: Core) -> bool:
     except ValueError:
         loopback = False
     return loopback or not core.settings.now.extAccess
+
+
+def warned_of(core: Core) -> Registers:
+    """The registers that every page warns of."""
+    devices = list(core.devices)
+    return Registers(
+        {device.row.dev_id: device.name for device in devices if core.devices.mark(device) == "real"},
+        [device.name for device in devices if getattr(device.built, "unverified", False)],
+    )
 
 
 def bytes_in_words(size: int | None) -> str:

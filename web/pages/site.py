@@ -38,7 +38,7 @@ from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
 from web.pages.overview import last_documents, last_payment, standing, unfinished
 from web.pages.rendering import Pages
-from web.pages.service import TRUST, bytes_in_words, is_exposed, protection
+from web.pages.service import TRUST, bytes_in_words, is_exposed, protection, warned_of
 from web.pages.words import speaker
 from web.receipts import listed
 from web.support import Database, tail
@@ -86,6 +86,7 @@ class PageSite:
             core.config.service.training,
             lambda: core.access.on,
             lambda: is_exposed(core),
+            lambda: warned_of(core),
             core.config.server.path_alias,
         )
         self._main = f"/dm/{core.config.server.path_alias or 'main'}/".encode()
@@ -110,7 +111,7 @@ class PageSite:
     async def overview(self, request: IRequest) -> bytes:
         """Every device at a glance."""
         core, now = self._core, self._core.clock.now()
-        found = [await standing(device, now) for device in core.devices]
+        found = [await standing(device, core.devices, now) for device in core.devices]
         registers = [
             (one, await last_documents(core.store, core.devices.by_id(one.dev_id)))
             for one in found
@@ -141,7 +142,9 @@ class PageSite:
             (device for device in self._core.devices if (device.kind, device.row.driver) == (REGISTER, "training")),
             None,
         )
-        register = await standing(training, self._core.clock.now()) if training is not None else None
+        register = (
+            await standing(training, self._core.devices, self._core.clock.now()) if training is not None else None
+        )
         return self._pages.page(request, "first.html", register=register)
 
     @app.route("/dm/main/registers/<dev_id>", methods=["GET"])
@@ -153,7 +156,7 @@ class PageSite:
         return self._pages.page(
             request,
             "board.html",
-            register=await standing(device, self._core.clock.now()),
+            register=await standing(device, self._core.devices, self._core.clock.now()),
             documents=await last_documents(self._core.store, device, 8),
             printers=self._named(PRINTER),
         )
@@ -286,7 +289,7 @@ class PageSite:
     @app.route("/dm/", methods=["GET"])
     async def devices(self, request: IRequest) -> bytes:
         """Every device."""
-        found = [await standing(device, self._core.clock.now()) for device in self._core.devices]
+        found = [await standing(device, self._core.devices, self._core.clock.now()) for device in self._core.devices]
         return self._pages.page(request, "devices.html", devices=found)
 
     @app.route("/dm/devices/new", methods=["GET"])
@@ -294,7 +297,8 @@ class PageSite:
         """Add a device: its kind, then its driver, then its settings."""
         query = query_of(request)
         kind = query.get("kind", "") if query.get("kind") in KINDS else ""
-        drivers = [driver for driver in self._core.devices.drivers.values() if driver.kind == kind]
+        known = self._core.devices
+        drivers = [driver for driver in known.drivers.values() if driver.kind == kind and not known.bars(driver)]
         drivers.sort(key=lambda driver: (driver.name == "training", driver.title.lower()))
         chosen = next((driver for driver in drivers if driver.name == query.get("driver")), None)
         if chosen is None and len(drivers) == 1:
@@ -332,7 +336,7 @@ class PageSite:
         return self._pages.page(
             request,
             "device.html",
-            device=await standing(device, self._core.clock.now()),
+            device=await standing(device, self._core.devices, self._core.clock.now()),
             driver=device.driver,
             form=form_of(device.driver.schema(), secrets),
             values=values,

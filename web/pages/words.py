@@ -39,6 +39,24 @@ _W: dict[str, tuple[str, str]] = {
         "Навчальний режим: до податкової нічого не надсилається",
         "Training mode: nothing is sent to the tax service",
     ),
+    "training_real": (
+        "Навчальний режим, але ці каси надсилають справжні документи до податкової",
+        "Training mode, but these registers send real documents to the tax service",
+    ),
+    "unverified": (
+        "Відповіді податкової не перевіряються: будь-хто може підтвердити чек замість неї",
+        "The tax service's answers are not verified: anyone could confirm a receipt in its place",
+    ),
+    "unverified_link": ("Що робити", "What to do"),
+    "mark_real": ("справжні документи", "real documents"),
+    "mark_simulated": ("навчальний пристрій", "training device"),
+    "real_sure": ("Додати касу зі справжніми документами?", "A register with real documents?"),
+    "real_text": (
+        "Сервіс працює в навчальному режимі, а ця каса надсилатиме справжні документи до податкової. Кожен пробний "
+        "чек буде справжнім.",
+        "The service is in training mode, but this register will send real documents to the tax service. Every "
+        "receipt to try things out will be a real one.",
+    ),
     "other_language": ("In English", "Українською"),
     "log_out": ("Вийти", "Log out"),
     "connected": ("Дані оновлюються автоматично", "The page updates automatically"),

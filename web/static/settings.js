@@ -1,6 +1,6 @@
 // The form of a device's settings: from fields to JSON and back to the field that was wrong.
 
-import { $, $$, askOrNull, data, lookAgain, make, once, words } from "./base.js";
+import { $, $$, askOrNull, data, lookAgain, make, once, sure, words } from "./base.js";
 import { explain, inWords, say } from "./outcome.js";
 
 const form = $("#settings");
@@ -178,14 +178,21 @@ async function tried(title, saveAnyway) {
   return false;
 }
 
+/** Send a body; a register that would send real documents in training mode is sent once more when a person agrees. */
+async function send(method, path, body) {
+  const answer = await askOrNull(method, path, body);
+  const real = (answer.json?.errors ?? []).some((error) => error.path === "confirm_real");
+  return real && (await sure("sure-real")) ? askOrNull(method, path, { ...body, confirm_real: true }) : answer;
+}
+
 async function create(title) {
-  const { status, json } = await askOrNull("POST", "/dm/api/v3/devices", { ...named(), kind: data.kind, driver: data.driver });
+  const { status, json } = await send("POST", "/dm/api/v3/devices", { ...named(), kind: data.kind, driver: data.driver });
   if (status === 201) location.assign(`/dm/devices/${json.dev_id}`);
   else await refused(json, title);
 }
 
 async function change(title) {
-  const { status, json } = await askOrNull("PATCH", `/dm/api/v3/devices/${data.dev_id}`, named());
+  const { status, json } = await send("PATCH", `/dm/api/v3/devices/${data.dev_id}`, named());
   if (status !== 200) {
     await refused(json, title);
     return;

@@ -42,6 +42,7 @@ def driver(
         capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
         secrets=("signer_token", *SECRETS),
         receivers={"signer_token": ("signer_url", "signer_ca"), **RECEIVERS},
+        stays=lambda settings: settings.stays,
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Meta
 
 from dmtwisted.registers.settings import RegisterSettings
 
 SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
 """The fiscal server, also for test documents (docs/reference/tax-service.md#transport)."""
+
+OLD_SERVER_URL = "http://fs.tax.gov.ua:8609/fs"
+"""Its address without TLS."""
 
 
 class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -62,12 +67,17 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
 
     def __post_init__(self) -> None:
         RegisterSettings.__post_init__(self)
-        _address("server_url", self.server_url)
+        host = _address("server_url", self.server_url)
+        if self.server_url.rstrip("/") == OLD_SERVER_URL:
+            # The tax service takes the same documents at both; an installation that named the old address sells on.
+            msgspec.structs.force_setattr(self, "server_url", SERVER_URL)
+        elif self.server_url.startswith("http:") and not is_loopback(host):
+            raise ValueError("server_url: a tax server on another machine needs https, else anyone can answer for it")
         if self.time_stamp_url:
             _address("time_stamp_url", self.time_stamp_url)
         if self.signer_url:
             host = _address("signer_url", self.signer_url)
-            if self.signer_url.startswith("http:") and host not in ("localhost", "127.0.0.1", "::1"):
+            if self.signer_url.startswith("http:") and not is_loopback(host):
                 raise ValueError(
                     "signer_url: to another machine https is expected, for receipts and token travel there"
                 )
@@ -76,6 +86,19 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
             from dmtwisted.registers.prro.trust import check_certificates
 
             check_certificates(self.server_ca, self.signer_ca, self.trusted_certificates)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the server is on this machine: a simulator, for all that is known."""
+        return is_loopback(urlsplit(self.server_url).hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` names this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _address(name: str, url: str) -> str:
