@@ -6,7 +6,7 @@ Fiscal documents carry local time, so the zone is Kyiv whatever zone the machine
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -53,6 +53,8 @@ class ServiceClock:
     def __init__(self, reactor: IReactorTime, offset: float = 0.0) -> None:
         self.reactor, self.offset = reactor, offset
         self._wall: Callable[[], float] = getattr(reactor, "wall", reactor.seconds)
+        self.crew: Callable[..., Awaitable[Any]] | None = None
+        """Calls a function in a child process; set by the core, which owns these processes."""
 
     def callLater(
         self, delay: float, callable: Callable[..., object], *args: object, **kwargs: object
@@ -88,6 +90,17 @@ class ServiceClock:
             return work(*arguments)
         threads: IReactorThreads = self.reactor
         return await deferToThreadPool(threads, threads.getThreadPool(), work, *arguments)
+
+    async def apart(self, work: Callable[..., T], *arguments: object) -> T:
+        """Call ``work`` in a child process (`dmtwisted.system.crew`), because its length is a caller's choice.
+
+        Without a crew, as in tests, it is called at once.
+        :raises Exception: what ``work`` raises, or why it has no result.
+        """
+        if self.crew is None:
+            return work(*arguments)
+        done: T = await self.crew(work, *arguments)
+        return done
 
     def now(self) -> int:
         """Milliseconds since 1970, with the offset."""

@@ -26,6 +26,7 @@ from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreDamaged, StoreFailed
+from dmtwisted.system.crew import Crew
 
 if TYPE_CHECKING:
     from dmtwisted.access.tls import LiveCertificate
@@ -50,7 +51,8 @@ class Core:
 
     def __init__(self, config: Config, store: IStore, reactor: Any, state: Path | None) -> None:
         self.config, self.store, self.reactor, self.state = config, store, reactor, state
-        self.clock = ServiceClock(reactor)
+        self.clock, self.crew = ServiceClock(reactor), Crew(reactor)
+        self.clock.crew = self.crew.do
         self.log_lines: Iterable[str] = ()
         """The newest lines of the log, oldest first; set by the part that writes the log."""
         self.when_ready: Callable[[], None] = lambda: None
@@ -148,6 +150,7 @@ class Core:
         await self.devices.remember()
         await self.dispatcher.programs.stop()
         self.devices.close()
+        await self.crew.close()
         await self.store.close()
 
 

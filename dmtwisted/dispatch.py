@@ -85,7 +85,7 @@ class Dispatcher:
             reached("task.before-answer")
         except Exception as error:
             refused = self._refusal(error)
-            request = request or echo_of(body)
+            request = request or echo_of(body, root)
             res = refused.res.code
             answer = answers.refusal(request, refused, language, self._clock.now())
             if request.type == TYPE_PAY and request.pay is not None and request.pay.task in LABELLED:

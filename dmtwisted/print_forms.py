@@ -69,9 +69,8 @@ async def _with_forms(
     if trouble:
         warnings.append(Warning(Res.DEVICE_ERROR.code, joined(_TEMPLATE, wording(trouble)).for_language(language)))
     for name in wanted:
-        draw, takes_long = _DRAWINGS[name]
         try:
-            drawn = await clock.aside(draw, form, settings) if takes_long else draw(form, settings)
+            drawn = await _drawn(name, form, settings, clock)
         except Exception as error:
             # It is too long, or drawing failed: the task is done, and its other forms can be drawn.
             log.failure("{name} could not be drawn", name=name)
@@ -84,10 +83,36 @@ async def _with_forms(
 _TEMPLATE = Text("шаблон друку не застосовано", "the print template was left out")
 
 
-_DRAWINGS: dict[str, tuple[Callable[[list[Element], RegisterSettings], str], bool]] = {
-    "pf_text": (lambda form, settings: text.as_data_uri(text.render_text(form, settings.pf_charcount)), False),
-    "pf_image": (lambda form, settings: image.as_data_uri(image.draw(form, settings.pf_dots)), True),
-    "pf_pdf": (lambda form, settings: pdf.as_data_uri(pdf.draw(form, 58 if settings.pf_dots < 512 else 80)), True),
-    "pf_doccmd": (lambda form, settings: doccmd.as_data_uri(form), False),
+async def _drawn(name: str, form: list[Element], settings: RegisterSettings, clock: ServiceClock) -> str:
+    """The form for the member ``name``; short texts are made at once, the rest in a child process."""
+    draw, setting = _DRAWINGS[name]
+    arguments = [form] if setting is None else [form, getattr(settings, setting)]
+    if name in _TEXTS and len(form) <= SHORT:
+        return draw(*arguments)
+    return await clock.apart(draw, *arguments)
+
+
+def _text(form: list[Element], columns: int) -> str:
+    return text.as_data_uri(text.render_text(form, columns))
+
+
+def _image(form: list[Element], dots: int) -> str:
+    return image.as_data_uri(image.draw(form, dots))
+
+
+def _pdf(form: list[Element], dots: int) -> str:
+    return pdf.as_data_uri(pdf.draw(form, 58 if dots < 512 else 80))
+
+
+_DRAWINGS: dict[str, tuple[Callable[..., str], str | None]] = {
+    "pf_text": (_text, "pf_charcount"),
+    "pf_image": (_image, "pf_dots"),
+    "pf_pdf": (_pdf, "pf_dots"),
+    "pf_doccmd": (doccmd.as_data_uri, None),
 }
-"""By the member of the answer: what draws the form, and whether that takes long."""
+"""By the member of the answer: what draws the form, and the setting that it depends on."""
+
+_TEXTS = frozenset({"pf_text", "pf_doccmd"})
+
+SHORT = 500
+"""Elements of a form whose text takes some milliseconds."""

@@ -32,6 +32,21 @@ MAX_DEPTH = 64
 MAX_TAG = 200
 """The longest ``tag``, in characters (specification 8)."""
 
+LONG_BODY, MOST_VALUES = 64 * 1024, 60_000
+"""Bytes from which a body is counted before it is decoded, and the commas and brackets that it may have: each value
+costs much more than its bytes."""
+
+MOST_ROWS, MOST_PAYS, MOST_DISCOUNTS, MOST_STAMPS = 1000, 100, 20, 1000
+"""Rows and payments of a receipt, discounts of it and of a row, excise stamps of a row. The tax service takes no
+document of more than 200 KB (docs/reference/tax-service.md#transport), which a thousand rows exceed."""
+
+MOST_LINES = 2000
+"""Lines of a service report."""
+
+MOST_CONTENT = 1024 * 1024
+"""Bytes of what a task is read to, which goes on through journal, document and answer; documents for printers are
+none of it."""
+
 TEXT_EXPECTED = Text("очікується текст", "a text is expected")
 WHOLE_EXPECTED = Text("очікується ціле число", "a whole number is expected")
 OBJECT_EXPECTED = Text("очікується об’єкт", "an object is expected")
@@ -43,9 +58,26 @@ DISCOUNT_EXPECTED = Text("очікується 0 (сума) або 1 (відсо
 _TOO_DEEP = Text(
     f"об’єкти й масиви вкладено глибше {MAX_DEPTH} рівнів", f"objects and arrays lie more than {MAX_DEPTH} deep"
 )
+_TOO_MUCH = Text(
+    f"поля завдання разом довші за {MOST_CONTENT} байтів", f"the task's members together exceed {MOST_CONTENT} bytes"
+)
+_TOO_MANY_VALUES = Text(
+    f"тіло запиту має понад {MOST_VALUES} ком і дужок", f"the body has more than {MOST_VALUES} commas and brackets"
+)
 
 _BOM = b"\xef\xbb\xbf"
+LONGEST_NUMBER = 400
+"""Characters of a number with a fraction or exponent in a long body: a double that is written out has fewer."""
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(TOO_LARGE.en)
+    return Decimal(text)
+
+
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
+_decode_long = msgspec.json.Decoder(float_hook=_decimal).decode
 T = TypeVar("T")
 
 
@@ -57,6 +89,11 @@ def malformed(path: str, reason: Words) -> Refused:
 def too_long(most: int) -> Text:
     """What is wrong with a body of more than ``most`` bytes."""
     return Text(f"тіло запиту довше за {most} байтів", f"the body is longer than {most} bytes")
+
+
+def more_than(most: int, given: int) -> Text:
+    """What is wrong with an array of more than ``most`` entries."""
+    return Text(f"щонайбільше {most} елементів, а не {given}", f"at most {most} elements are taken, not {given}")
 
 
 def not_json(why: Exception | Text) -> Text:
@@ -90,46 +127,49 @@ def read_json(body: bytes) -> Members:
         raise malformed("", too_long(MAX_BODY))
     if body.startswith(_BOM):
         body = body[len(_BOM) :]
-    # Only a text with more brackets than the limit can be too deep, so most requests skip the scan.
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
-        raise malformed("", _TOO_DEEP)
+    check_count(body)
+    is_long = len(body) > LONG_BODY
     try:
-        root = _decode(body)
+        root = _decode_long(body) if is_long else _decode(body)
     except UnicodeDecodeError:
         raise malformed("", Text("тіло запиту не в UTF-8", "the body is not UTF-8")) from None
     except msgspec.DecodeError as error:
         raise malformed("", not_json(error)) from None
+    except RecursionError:
+        raise malformed("", _TOO_DEEP) from None
     except (ValueError, ArithmeticError):
         # A number that Python cannot hold; its own message would not help a till.
         raise malformed("", not_json(TOO_LARGE)) from None
     if not isinstance(root, dict):
         raise malformed("", Text("тіло запиту не є об’єктом JSON", "the body is not a JSON object"))
-    return Members(root, "")
+    # Fewer brackets than levels cannot lie too deep, so most requests skip the walk.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _lies_deeper(root):
+        raise malformed("", _TOO_DEEP)
+    return LongMembers(root, "") if is_long else Members(root, "")
 
 
-def _depth(body: bytes) -> int:
-    """How deep brackets are nested, without those in texts."""
-    depth = deepest = 0
-    inside = escaped = False
-    for byte in body:
-        if inside:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                inside = False
-        elif byte == 0x22:
-            inside = True
-        elif byte in b"{[":
-            depth += 1
-            if depth > deepest:
-                deepest = depth
-                if deepest > MAX_DEPTH:
-                    return deepest
-        elif byte in b"}]":
-            depth -= 1
-    return deepest
+def check_count(body: bytes) -> None:
+    """See that a long ``body`` has no more values than can be decoded at once.
+
+    :raises Refused: 2000.
+    """
+    if len(body) > LONG_BODY and body.count(b",") + body.count(b"{") + body.count(b"[") > MOST_VALUES:
+        raise malformed("", _TOO_MANY_VALUES)
+
+
+def _lies_deeper(root: dict[str, Any]) -> bool:
+    """Whether objects and arrays are nested deeper than `MAX_DEPTH`."""
+    level: list[Any] = [root]
+    for _ in range(MAX_DEPTH):
+        level = [
+            value
+            for outer in level
+            for value in (outer.values() if outer.__class__ is dict else outer)
+            if value.__class__ is dict or value.__class__ is list
+        ]
+        if not level:
+            return False
+    return True
 
 
 class Stray(NamedTuple):
@@ -220,21 +260,21 @@ class Members:
         except Refused:
             return text
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """An array of texts; empty when absent."""
+    def texts(self, name: str, most: int = MOST_STAMPS) -> tuple[str, ...]:
+        """An array of at most ``most`` texts; empty when absent."""
         if self.values.get(name) is None:
             return ()
-        return tuple(entries.text(entry) for entries, entry in self._entries(name))
+        return tuple(entries.text(entry) for entries, entry in self._entries(name, most))
 
     def codes(self, name: str) -> tuple[str, ...]:
         """A code, or an array of codes; empty when absent."""
         if not isinstance(self.values.get(name), list):
             return (self.code(name),)
-        return tuple(entries.code(entry) for entries, entry in self._entries(name))
+        return tuple(entries.code(entry) for entries, entry in self._entries(name, MOST_STAMPS))
 
-    def _entries(self, name: str) -> Iterator[tuple[Members, str]]:
+    def _entries(self, name: str, most: int) -> Iterator[tuple[Members, str]]:
         """The entries of an array, each as a member of a name that gives its path."""
-        named = {f"{name}[{index}]": value for index, value in enumerate(self._list(name))}
+        named = {f"{name}[{index}]": value for index, value in enumerate(self._list(name, most))}
         entries = Members(named, self._path)
         yield from ((entries, entry) for entry in named)
 
@@ -311,9 +351,9 @@ class Members:
             members.check(read)
         return read(members)
 
-    def read_each(self, name: str, read: Callable[[Members], T]) -> tuple[T, ...]:
-        """Each object in the array ``name`` as ``read`` returns it; empty when absent."""
-        entries = self._list(name)
+    def read_each(self, name: str, read: Callable[[Members], T], most: int) -> tuple[T, ...]:
+        """Each object in the array ``name`` as ``read`` returns it, ``most`` of them; empty when absent."""
+        entries = self._list(name, most)
         if not entries:
             return ()
         found, known, where = [], _KNOWN.get(read) or _known_to(read, Members), self.path(name)
@@ -326,13 +366,21 @@ class Members:
             found.append(read(Members(value, path, self.strays)))
         return tuple(found)
 
-    def _list(self, name: str) -> list[Any]:
+    def _list(self, name: str, most: int) -> list[Any]:
         value = self.values.get(name)
         if value is None:
             return []
         if isinstance(value, list):
+            if len(value) > most:
+                raise malformed(self.path(name), more_than(most, len(value)))
             return value
         raise malformed(self.path(name), ARRAY_EXPECTED)
+
+
+class LongMembers(Members):
+    """The root of a long body: what a task is read to is measured."""
+
+    __slots__ = ()
 
 
 class Outline(dict[str, Any]):
@@ -588,6 +636,18 @@ def read_task(root: Members, batch: bool = False) -> TaskRequest:
         may be leftovers of a till's earlier request.
     :raises Refused: 2000 with the path of the first member that is invalid.
     """
+    request = _read_task(root, batch)
+    if root.__class__ is LongMembers:
+        content = (request.device, request.source, request.transaction_id, request.fiscal, request.pay)
+        if len(_packed(content)) > MOST_CONTENT:
+            raise malformed("", _TOO_MUCH)
+    return request
+
+
+_packed = msgspec.msgpack.Encoder().encode
+
+
+def _read_task(root: Members, batch: bool) -> TaskRequest:
     request = read_root(root)
     root.check((read_task, request.type, batch))
     if request.type == TYPE_FISCAL:
@@ -617,10 +677,13 @@ def read_task(root: Members, batch: bool = False) -> TaskRequest:
     return request
 
 
-def echo_of(body: bytes) -> TaskRequest:
-    """What the answer to a refused request can repeat: device, type, task, tag, source."""
+def echo_of(body: bytes, root: Members | None = None) -> TaskRequest:
+    """What the answer to a refused request can repeat: device, type, task, tag, source.
+
+    :param root: the root object, where the body was read before.
+    """
     try:
-        root = read_json(body)
+        root = root or read_json(body)
     except Refused:
         return TaskRequest(device="", type=0, tag="", source="")
     fiscal, pay = None, None
@@ -634,14 +697,18 @@ def echo_of(body: bytes) -> TaskRequest:
     except Refused:
         pass
     return TaskRequest(
-        device=_or(root.text, "device", ""),
+        device=_or(root.text, "device", "")[:LONGEST_ECHO],
         type=_or(root.integer, "type", 0),
-        tag=_or(root.text, "tag", ""),
-        source=_or(root.text, "source", ""),
+        tag=_or(root.text, "tag", "")[:LONGEST_ECHO],
+        source=_or(root.text, "source", "")[:LONGEST_ECHO],
         fiscal=fiscal,
         pay=pay,
-        transaction_id=_or(root.text, "transaction_id", ""),
+        transaction_id=_or(root.text, "transaction_id", "")[:LONGEST_ECHO],
     )
+
+
+LONGEST_ECHO = 1000
+"""Characters of a text that the answer to a refused request repeats."""
 
 
 def _or(read: Callable[[str], T], name: str, default: T) -> T:
@@ -690,7 +757,7 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
         dt_from=fiscal.text("dt_from") if dates else "",
         dt_to=fiscal.text("dt_to") if dates else "",
         is_short=short and fiscal.flag("is_short"),
-        lines=fiscal.read_each("lines", _read_line) if known in (-1, 5) else (),
+        lines=fiscal.read_each("lines", _read_line, MOST_LINES) if known in (-1, 5) else (),
         fiscal_number=fiscal.text("fiscal_number") if known in (-1, 23) else "",
         receipts=receipts,
     )
@@ -767,8 +834,8 @@ def _read_receipt(receipt: Members) -> ReceiptRequest:
         comment_up=receipt.text("comment_up"),
         comment_down=receipt.text("comment_down"),
         not_check_safe=receipt.flag("not_check_safe"),
-        rows=receipt.read_each("rows", _read_row),
-        pays=receipt.read_each("pays", _read_pay),
+        rows=receipt.read_each("rows", _read_row, MOST_ROWS),
+        pays=receipt.read_each("pays", _read_pay, MOST_PAYS),
         purchase_receipt_fisn=receipt.text("purchase_receipt_fisn"),
         purchase_rro_fisn=receipt.text("purchase_rro_fisn"),
     )
@@ -806,7 +873,7 @@ def _read_discounts(members: Members) -> tuple[Discount, ...]:
     values = members.values
     if not ("disc" in values or "discounts" in values or "disc_type" in values or "disc_name" in values):
         return ()
-    named = members.read_each("discounts", _read_discount) if "discounts" in values else ()
+    named = members.read_each("discounts", _read_discount, MOST_DISCOUNTS) if "discounts" in values else ()
     single = _read_discount(members)
     return (single, *named) if single.value else named
 

@@ -187,11 +187,11 @@ class FaultyTests(SuiteCase):
         """A printer that sends a job again when it does not know what became of it."""
         deliver = PrinterService._deliver
 
-        async def again(service: Any, task: int, key: str, job: Any, composed: Any) -> Any:
-            told = await deliver(service, task, key, job, composed)
+        async def again(service: Any, task: int, key: str, composed: Any) -> Any:
+            told = await deliver(service, task, key, composed)
             if told.fate == "unknown":
                 await service._take_line()
-                told = await deliver(service, task, key, job, composed)
+                told = await deliver(service, task, key, composed)
             return told
 
         self.patch(PrinterService, "_deliver", again)

@@ -7,6 +7,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
+from dmtwisted.printing import service
 from dmtwisted.printing.service import DELIVERY
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.turns import MINI_QUEUE
@@ -240,7 +241,7 @@ class FailedTests(PaperCase):
         def broken(*_: object) -> Any:
             raise RuntimeError("a fault")
 
-        self.patch(self.built()._way, "compose", broken)
+        self.patch(service, "composed", broken)
         self.assertPrinted(self.sold(), 0, 1016)
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
         self.assertEqual(self.receipts(), 1)

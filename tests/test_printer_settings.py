@@ -19,6 +19,7 @@ from dmtwisted.printing.ways import LineWay, QueueWay
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow
 from protocols.printers.commands import Text
+from protocols.printers.compose import compose
 from protocols.printers.profiles import PROFILES
 from tests.test_printing_service import PrintCase, lines
 from tests.web_case import DEVICES
@@ -147,7 +148,7 @@ class WayOfTests(SynchronousTestCase):
         for given, port in (({}, 9100), ({"port": 9101}, 9101)):
             way = self.way(**HERE, **given)
             self.assertIsInstance(way, LineWay)
-            ended = way.deliver(way.compose([Text("а")])).done
+            ended = way.deliver(compose([Text("а")], way.profile)).done
             self.assertEqual(self.reactor.tcpClients[-1][:2], ("192.0.2.7", port))
             self.reactor.advance(4.5)
             self.assertNoResult(ended)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
-from protocols.printers.commands import Command
 from protocols.printers.compose import Job
 from protocols.printers.status import PrinterStatus
 from protocols.printers.verdict import Verdict
@@ -36,10 +35,7 @@ class IPrinterWay(Interface):
 
     columns = Attribute("Letters in a line of normal size.")
     dots = Attribute("Dots across the paper.")
-    page = Attribute("The code table in which text is written, or ``raster``.")
-
-    def compose(commands: Sequence[Command]) -> Job:
-        """The job that does ``commands`` on this printer."""
+    profile = Attribute("What the printer can do: `protocols.printers.profiles.Profile`.")
 
     def finder() -> Job:
         """The page on which a person finds the number of the printer's code table."""

@@ -15,7 +15,8 @@ the paper asks for a reprint, which names the job that it replaces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -28,12 +29,10 @@ from zope.interface.verify import verifyObject
 from dmtwisted.answers import success
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
-from dmtwisted.documents.doccmd import read_doccmd, read_lines
 from dmtwisted.documents.model import Cut, Drawer, Element
+from dmtwisted.printing.composing import Composed, composed, read
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
-from dmtwisted.printing.layout import commands
-from dmtwisted.printing.letters import Letters
 from dmtwisted.printing.result import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, Fate, PrinterInfo, PrintResult
 from dmtwisted.printing.test_page import test_page
 from dmtwisted.printing.under_way import UnderWay
@@ -41,9 +40,10 @@ from dmtwisted.requests import Members, TaskRequest, malformed
 from dmtwisted.results import Refused, Res, Text, Words, joined, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import State
+from dmtwisted.system.crew import CrewFailed
 from dmtwisted.turns import MINI_QUEUE, acquire
+from dmtwisted.wording import wording
 from protocols.errors import WireError
-from protocols.printers.compose import Job as ComposedJob
 from protocols.printers.queues import UnknownQueue
 
 DELIVERY = 5.0
@@ -97,16 +97,16 @@ class PrinterService:
             return await self.print([Drawer()], until=until)
         if name == "test":
             return await self._test(wishes[name], path, until)
-        if name == "lines":
-            return await self.print([*read_lines(wishes[name], path, doc.strays), Cut()], until=until)
-        return await self.print(read_doccmd(wishes[name], path, self._way.dots), until=until)
+        with _drawing():
+            form = await read(name, doc, self._way.dots, self._clock)
+        return await self.print([*form, Cut()] if name == "lines" else form, until=until)
 
     async def _test(self, test: int, path: str, until: float | None) -> PrintResult:
         if test == TEST_PAGE:
             return await self.print(test_page(self._name, self._way.columns, self._clock.now()), until=until)
         if test == FINDER:
             await self._take_line(until)
-            return await self._deliver(PRINT, str(uuid4()), job_of([]), (self._way.finder(), 0))
+            return await self._deliver(PRINT, str(uuid4()), self._finder())
         raise malformed(path, _TESTS)
 
     async def print(
@@ -121,7 +121,8 @@ class PrinterService:
         :param paper: the name of the paper; empty for a paper without one.
         :param elsewhere: the other printers on which it may have been printed.
         :param until: the deadline of the caller (`Turns.deadline`), who may have waited for the printer's turn.
-        :raises Refused: 1105 when an earlier job keeps the printer busy for the whole mini-queue.
+        :raises Refused: 1105 when an earlier job keeps the printer busy for the whole mini-queue, 430 when it takes
+            too long to draw.
         :raises StoreFailed: when the job could not be stored, so it was not sent.
         """
         if paper:
@@ -130,9 +131,10 @@ class PrinterService:
                 known = await self._after_delivery(paper, elsewhere, known, until)
             if known is not None:
                 return known
-        composed = self._composed(elements)
+        with _drawing():
+            work = await composed(elements, paper, self._way, self._clock)
         await self._take_line(until)
-        return await self._deliver(PRINT, paper or str(uuid4()), job_of(elements, paper), composed)
+        return await self._deliver(PRINT, paper or str(uuid4()), work)
 
     async def _after_delivery(
         self, paper: str, elsewhere: Sequence[int], known: PrintResult, until: float | None
@@ -156,8 +158,9 @@ class PrinterService:
         """
         asked = await self._jobs.row(n)
         job = decode_job(asked.request)
-        form = form_of(job, self._way.dots)
-        composed = self._composed(form) if form else (self._way.finder(), 0)
+        with _drawing():
+            form = await self._clock.apart(form_of, job, self._way.dots)
+            work = await composed(form, job.paper, self._way, self._clock) if form else self._finder()
         await self._take_line()
         try:
             row = await self._jobs.row(n)
@@ -168,13 +171,11 @@ class PrinterService:
             self._line.release()
             return PrintResult(n, decode_job(row.request).fate or "accepted")
         fresh = msgspec.structs.replace(job, replaces=n, fate="", reason="")
-        return await self._deliver(REPRINT, row.key, fresh, composed)
+        return await self._deliver(REPRINT, row.key, work._replace(kept=fresh))
 
-    def _composed(self, elements: Sequence[Element]) -> tuple[ComposedJob, int]:
-        """The job that prints ``elements``, and the number of letters that the printer does not have."""
-        letters = Letters(self._way.page)
-        composed = self._way.compose(commands(elements, self._way.columns, letters, self._way.dots))
-        return composed, letters.unknown + len(composed.unknown)
+    def _finder(self) -> Composed:
+        """The page of code tables, which the journal keeps as an empty form."""
+        return Composed(self._way.finder(), 0, job_of([]))
 
     # The line
 
@@ -186,9 +187,9 @@ class PrinterService:
         until = self._clock.steady() + MINI_QUEUE if until is None else until
         await acquire(self._line, until, self._clock.reactor)
 
-    async def _deliver(self, task: int, key: str, job: Job, composed: tuple[ComposedJob, int]) -> PrintResult:
+    async def _deliver(self, task: int, key: str, composed: Composed) -> PrintResult:
         """Store and deliver a job on the line, which is given back when the verdict is stored."""
-        work, unknown = composed
+        work, unknown, job = composed
         reached("print.before-job")
         try:
             n = await self._jobs.begin(task, key, job)
@@ -280,6 +281,18 @@ class PrinterService:
         if self._under_way is not None:
             self._under_way.give_up()
         self._way.close()
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    """Within it a form is drawn; nothing is stored or sent yet.
+
+    :raises Refused: 430 when it has no result.
+    """
+    try:
+        yield
+    except CrewFailed as error:
+        raise Refused(Res.DEVICE_ERROR, wording(error)) from error
 
 
 def _by_now(result: PrintResult, under_way: UnderWay) -> PrintResult:

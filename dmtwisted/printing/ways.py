@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -16,8 +15,7 @@ from dmtwisted.printing.interface import Delivering, IPrinterWay
 from dmtwisted.printing.result import CANCELLED, NO_QUEUE
 from protocols.errors import Garbled, Silent, WireError
 from protocols.printers.codepages import CODE_PAGES
-from protocols.printers.commands import Command
-from protocols.printers.compose import Job, compose
+from protocols.printers.compose import Job
 from protocols.printers.delivery import Delivery, DeliveryVerdict, Patience, deliver, inquire
 from protocols.printers.finder import finder
 from protocols.printers.profiles import Profile
@@ -38,10 +36,6 @@ class _Profiled:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.columns, self.dots, self.page = profile.columns(), profile.dots, profile.best_page()
-
-    def compose(self, commands: Sequence[Command]) -> Job:
-        """The job that does ``commands`` on this printer."""
-        return compose(commands, self.profile)
 
     def finder(self) -> Job:
         """The page of code tables; the one of the oldest table for a printer whose lines are drawn."""

@@ -42,7 +42,7 @@ from protocols.printers.symbols import (
     code128_in_pairs,
     complete_ean,
     fitting_module,
-    squares,
+    side,
 )
 
 LINE_DOTS = 30
@@ -283,7 +283,7 @@ class _Writer:
     def _qr(self, number: int, code: Qr) -> None:
         data = code.data.encode("utf-8", "replace")
         try:
-            modules = len(squares(data, code.level))
+            modules = side(len(data), code.level)
         except NotDrawable as wrong:
             self._instead(number, code.data, code.align, "too-long" if data else "not-a-code", str(wrong))
             return

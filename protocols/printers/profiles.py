@@ -6,6 +6,7 @@ A profile is a starting point: published figures are wrong for some models. A de
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -80,8 +81,16 @@ class Profile:
         return (self.columns_a if font == "A" else self.columns_b) // width
 
 
-def _tables(**numbers: int) -> Mapping[str, int]:
+def _tables(**numbers: int) -> MappingProxyType[str, int]:
     return MappingProxyType(numbers)
+
+
+def _copied(numbers: dict[str, int]) -> MappingProxyType[str, int]:
+    return _tables(**numbers)
+
+
+# A profile goes to the process that draws.
+copyreg.pickle(MappingProxyType, lambda tables: (_copied, (dict(tables),)))
 
 
 _EPSON = Profile(

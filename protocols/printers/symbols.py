@@ -39,6 +39,30 @@ _WIDTHS = (*(_SIX[at : at + 6] for at in range(0, len(_SIX), 6)), "2331112")
 """Widths of bars and gaps of each symbol; only the stop symbol has seven."""
 _START_B, _START_C, _STOP = 104, 105, 106
 
+_WORDS: dict[QrLevel, tuple[int, ...]] = {
+    "L": (
+        *(19, 34, 55, 80, 108, 136, 156, 194, 232, 274, 324, 370, 428, 461),
+        *(523, 589, 647, 721, 795, 861, 932, 1006, 1094, 1174, 1276, 1370, 1468),
+        *(1531, 1631, 1735, 1843, 1955, 2071, 2191, 2306, 2434, 2566, 2702, 2812, 2956),
+    ),
+    "M": (
+        *(16, 28, 44, 64, 86, 108, 124, 154, 182, 216, 254, 290, 334, 365),
+        *(415, 453, 507, 563, 627, 669, 714, 782, 860, 914, 1000, 1062, 1128),
+        *(1193, 1267, 1373, 1455, 1541, 1631, 1725, 1812, 1914, 1992, 2102, 2216, 2334),
+    ),
+    "Q": (
+        *(13, 22, 34, 48, 62, 76, 88, 110, 132, 154, 180, 206, 244, 261),
+        *(295, 325, 367, 397, 445, 485, 512, 568, 614, 664, 718, 754, 808),
+        *(871, 911, 985, 1033, 1115, 1171, 1231, 1286, 1354, 1426, 1502, 1582, 1666),
+    ),
+    "H": (
+        *(9, 16, 26, 36, 46, 60, 66, 86, 100, 122, 140, 158, 180, 197),
+        *(223, 253, 283, 313, 341, 385, 406, 442, 464, 514, 538, 596, 628),
+        *(661, 701, 745, 793, 845, 901, 961, 986, 1054, 1096, 1142, 1222, 1276),
+    ),
+}
+"""Data codewords of a QR code of each version, 1 to 40, by its error correction (ISO/IEC 18004, table 7)."""
+
 QR_QUIET = 4
 """White modules around a QR code."""
 
@@ -120,6 +144,20 @@ def squares(data: bytes, level: QrLevel) -> tuple[bytes, ...]:
     except segno.DataOverflowError:
         raise NotDrawable("the text is too long for a QR code") from None
     return tuple(bytes(row) for row in code.matrix)
+
+
+def side(length: int, level: QrLevel) -> int:
+    """The squares in a row of the QR code of ``length`` bytes, which is not drawn for it.
+
+    :raises NotDrawable: when there are none, or too many for a QR code.
+    """
+    if not length:
+        raise NotDrawable("a QR code needs a text")
+    for version, words in enumerate(_WORDS[level], 1):
+        # Four bits name the mode, and the length has a byte, from the tenth version on two.
+        if 4 + (8 if version < 10 else 16) + 8 * length <= 8 * words:
+            return 17 + 4 * version
+    raise NotDrawable("the text is too long for a QR code")
 
 
 def fitting_module(modules: int, dots: int) -> int:

@@ -15,7 +15,7 @@ from protocols.printers.compose import CUTTER_DOTS, LINE_DOTS
 from protocols.printers.profiles import Profile
 from protocols.printers.raster import CELLS
 from protocols.printers.status import Fault, PrinterStatus
-from protocols.printers.symbols import QR_QUIET, NotDrawable, squares
+from protocols.printers.symbols import QR_QUIET, NotDrawable, side
 from protocols.simulators.paper import Blank, Cut, Paper, Piece, PrintedBarcode, PrintedImage, PrintedLine, PrintedQr
 
 NEAR_END_DOTS = 1600
@@ -215,7 +215,7 @@ class PrintMechanism:
     def _print_qr(self) -> bool:
         level = self._qr_level
         try:
-            modules = len(squares(self._qr_data, level))
+            modules = side(len(self._qr_data), level)
         except NotDrawable:
             return True
         dots = (modules + 2 * QR_QUIET) * self._qr_module

@@ -122,9 +122,9 @@ class Recorder(Members):
         self.asked[name] = {"anyOf": [self._recorded(read), {"type": "null"}]}
         return None
 
-    def read_each(self, name: str, read: Callable[[Members], T]) -> tuple[T, ...]:
+    def read_each(self, name: str, read: Callable[[Members], T], most: int) -> tuple[T, ...]:
         """An array of objects with a reader of its own, which is recorded too."""
-        self.asked[name] = {"type": ["array", "null"], "items": self._recorded(read)}
+        self.asked[name] = {"type": ["array", "null"], "maxItems": most, "items": self._recorded(read)}
         return ()
 
     def _recorded(self, read: Callable[[Members], T]) -> Schema:
