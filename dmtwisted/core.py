@@ -56,7 +56,7 @@ class Core:
         """Called once, when the service becomes `ready`."""
         self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
-        self.settings = ServiceSettings(store, self.secrets)
+        self.settings = ServiceSettings(store, self.secrets, self.clock)
         self.access = Access(store, self.clock, reactor)
         self.certificate = _certificate(config, reactor)
         around = Surroundings(reactor, self.clock, store, state, self.secrets)
