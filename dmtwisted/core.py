@@ -59,7 +59,7 @@ class Core:
         """Called once, when the service becomes `ready`."""
         self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
-        self.settings = ServiceSettings(store, self.secrets)
+        self.settings = ServiceSettings(store, self.secrets, self.clock)
         self.access = Access(store, self.clock, reactor)
         self.certificate = _certificate(config, reactor)
         self.hosts = HostNames(

@@ -11,7 +11,8 @@ later
   of its printer;
 - when its document never arrived and may come late;
 - when it is a receipt whose batch is still kept: batches stay for the longer of both periods;
-- when it is a Z-report, for `Z_DAYS`: summary reports over years read them.
+- when it is a Z-report or a change of the service, for `Z_DAYS`: summary reports over years read them, and whoever
+  asks how it came to what was sold.
 
 What is removed is sealed as removed, so that the chain of seals (`dmtwisted.store.seals`) distinguishes it from rows
 that someone deleted. Old seals are removed too; the few operations among them that stay get new seals.
@@ -44,7 +45,7 @@ from dmtwisted.registers import totals
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.seals import link, removal
-from dmtwisted.store.values import AgedRow, Cut, SealRow, State, StoreFailed
+from dmtwisted.store.values import CHANGE, AgedRow, Cut, SealRow, State, StoreFailed
 
 EVERY = 3600.0
 """Seconds between two runs."""
@@ -164,7 +165,8 @@ def ages(now: int, receipts: int, payments: int) -> Rules:
     before = {kind: now - receipts * DAY for kind in RECEIPTS}
     before |= {kind: now - payments * DAY for kind in PAYMENTS}
     before |= {kind: now - longer * DAY for kind in BATCHES}
-    return Rules(before, now - max(Z_DAYS, longer) * DAY)
+    longest = now - max(Z_DAYS, longer) * DAY
+    return Rules(before | {CHANGE: longest}, longest)
 
 
 class Retention:

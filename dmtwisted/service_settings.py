@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from dmtwisted.changes import Action, Area, Changes
+from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings, misfit
 from dmtwisted.hardened import BadList
 from dmtwisted.host_names import read_hosts
@@ -73,8 +75,15 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 class ServiceSettings:
     """The current settings, and their changes."""
 
-    def __init__(self, store: IStore, secrets: Secrets) -> None:
-        self._row = SettingRow(store, "service", Settings, Settings())
+    def __init__(self, store: IStore, secrets: Secrets, clock: ServiceClock) -> None:
+        changes = Changes(store, clock)
+        self._row = SettingRow(
+            store,
+            "service",
+            Settings,
+            Settings(),
+            lambda *sides: changes.change(Area.SETTINGS, Action.CHANGED, *map(msgspec.structs.asdict, sides)),
+        )
         self._secrets = secrets
 
     async def open(self) -> None:

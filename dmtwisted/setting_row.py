@@ -9,7 +9,7 @@ import msgspec
 from twisted.internet.defer import DeferredLock
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import Change, StoreFailed
 
 T = TypeVar("T")
 
@@ -19,10 +19,12 @@ class SettingRow(Generic[T]):
 
     A change counts when the store has confirmed it. After a failure the stored value is not known, so it is read
     again before the next change.
+
+    :param record: makes the record of a change from the values before and after (`dmtwisted.changes`).
     """
 
-    def __init__(self, store: IStore, name: str, kind: type[T], default: T) -> None:
-        self._store, self._name, self._kind = store, name, kind
+    def __init__(self, store: IStore, name: str, kind: type[T], default: T, record: Callable[[T, T], Change]) -> None:
+        self._store, self._name, self._kind, self._record = store, name, kind, record
         self._value, self._confirmed = default, True
         self._lock = DeferredLock()
 
@@ -63,6 +65,7 @@ class SettingRow(Generic[T]):
             value = changed(self._value)
             if value != self._value:
                 self._confirmed = False
-                await self._store.change_settings({self._name: msgspec.json.encode(value)})
+                changes = {self._name: msgspec.json.encode(value)}
+                await self._store.change_settings(changes, self._record(self._value, value))
                 self._value, self._confirmed = value, True
             return value

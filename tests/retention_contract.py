@@ -28,7 +28,7 @@ def retention(store: IStore, at: int) -> Retention:
     """The retention of a service on ``store`` whose clock shows ``at``; its steps are small."""
     clock = ServiceClock(reactor)
     clock.offset = at / 1000 - clock.seconds()
-    return Retention(store, ServiceSettings(store, Secrets(None)), clock, 3)
+    return Retention(store, ServiceSettings(store, Secrets(None), clock), clock, 3)
 
 
 class RetentionContract(StoreCase):

@@ -10,6 +10,7 @@ from twisted.trial.unittest import TestCase
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.seals import GENESIS
 from dmtwisted.store.values import (
+    Change,
     Cut,
     DeviceRow,
     DocumentIntent,
@@ -102,13 +103,16 @@ def row(n: int, meant: Intent, state: State, *papers: DocumentRow, res: int = 0,
     )
 
 
+CHANGE = Change("device", AT, b"{}", TILL)
+
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "devices": (),
-    "add_device": ("id-1", "каса 🧾", "register", "training", b"\x00\xff"),
-    "change_device": (1, "каса 🧾", b""),
-    "remove_device": (1,),
+    "add_device": ("id-1", "каса 🧾", "register", "training", b"\x00\xff", CHANGE),
+    "change_device": (1, "каса 🧾", b"", None),
+    "remove_device": (1, CHANGE),
     "settings": (),
-    "change_settings": ({"ї": b"\x00", "": b""},),
+    "change_settings": ({"ї": b"\x00", "": b""}, CHANGE),
+    "record": (CHANGE,),
     "reserve": (intent(TILL, "Ї🧾", paper(1), paper(2, sum=-1, value=b"\xff")),),
     "conclude": (outcome(1, answer=b"{}", fiscal_numbers={1: "F"}, register_state=b"s", shift=1, sold={"ї": 1}),),
     "accept_document": (1, 2, "TEST_2"),

@@ -95,9 +95,9 @@ class RemovalTests(SynchronousTestCase):
         self.assertEqual(shop.fiscal(11, device="history-0")["res"], 0)
         clock = Clock()
         clock.advance(shop.clock.seconds() + 50 * DAY / 1000)
-        removing = Deferred.fromCoroutine(
-            Retention(shop.store, ServiceSettings(shop.store, Secrets(None)), ServiceClock(clock)).remove()
-        )
+        later = ServiceClock(clock)
+        settings = ServiceSettings(shop.store, Secrets(None), later)
+        removing = Deferred.fromCoroutine(Retention(shop.store, settings, later).remove())
         clock.pump([0.01] * 100)
         self.successResultOf(removing)
         [ended] = [ENDED.search(formatEvent(event)) for event in told]

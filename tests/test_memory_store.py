@@ -9,6 +9,7 @@ from twisted.trial.unittest import TestCase
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import State, StoreFailed
+from tests.change_contract import ChangeContract
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.store_contract import ARGUMENTS, TILL, StoreCase, StoreContract, intent
@@ -34,6 +35,10 @@ class _Memory(StoreCase):
 
 class MemoryStoreTests(_Memory, StoreContract, TestCase):
     """The contract."""
+
+
+class MemoryChangeTests(_Memory, ChangeContract, TestCase):
+    """Changes of the service."""
 
 
 class MemorySealTests(_Memory, SealContract, RetentionContract, TestCase):

@@ -32,11 +32,12 @@ from dmtwisted.store.sessions import Patience
 from dmtwisted.store.values import Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from tests import mssql_double
+from tests.change_contract import CHANGES, ChangeContract, change
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
-from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, outcome, paper
+from tests.store_contract import AT, OTHER, TILL, StoreCase, StoreContract, intent, outcome, paper
 
 DATABASE = "tills"
 REAL = f"{mssql_double.PREFIX}{DATABASE}"
@@ -122,6 +123,11 @@ class MssqlStoreTests(MssqlCase, StoreContract, TestCase):
 
 
 @skipIf(MISSING, MISSING)
+class MssqlChangeTests(MssqlCase, ChangeContract, TestCase):
+    """Changes of the service."""
+
+
+@skipIf(MISSING, MISSING)
 class MssqlSealTests(MssqlCase, SealContract, RetentionContract, TestCase):
     """The seals."""
 
@@ -197,17 +203,22 @@ class LostAnswerTests(MssqlCase, TestCase):
         """No other verb minds a lost answer either."""
         store = await self.opened_mssql(size=2)
         self.faults.lose_answer = "INSERT INTO device"
-        device = await store.add_device("id-1", "till", "register", "training", b"{}")
+        device = await store.add_device("id-1", "till", "register", "training", b"{}", change(1))
         self.faults.lose_answer = "UPDATE device"
-        await store.change_device(device.n, "till 2", b"[]")
+        await store.change_device(device.n, "till 2", b"[]", change(2))
         self.assertEqual([(each.n, each.name) for each in await store.devices()], [(device.n, "till 2")])
         self.faults.lose_answer = "DELETE FROM device"
-        await store.remove_device(device.n)
+        await store.remove_device(device.n, change(3))
         self.faults.lose_answer = "COMMIT"
-        await store.change_settings({"a": b"1"})
+        await store.change_settings({"a": b"1"}, change(4))
+        for number, moment in enumerate(("BEGIN", "INTO operation", "INTO seal", "COMMIT"), 5):
+            self.faults.lose_answer = moment
+            self.assertEqual(await store.record(change(number)), (await store.seals(0, 100))[-1].operation_n)
+        found = (await store.find_operations(CHANGES)).operations
+        self.assertEqual([row.at - AT for row in found], [8, 7, 6, 5, 4, 3, 2, 1])
         self.faults.lose_answer = "SELECT name, value"
         self.assertEqual((await store.devices(), await store.settings()), ([], {"a": b"1"}))
-        self.assertEqual(self.faults.happened, 5)
+        self.assertEqual(self.faults.happened, 9)
 
     async def test_deadlock(self) -> None:
         """A transaction that the server undid in favour of another is tried again, and no caller notices."""

@@ -16,7 +16,7 @@ from dmtwisted.store.postgres.sessions import Session
 from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.seals import GENESIS
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import Cut, DocumentQuery, OperationQuery, Outcome, State
+from dmtwisted.store.values import CHANGE, Change, Cut, DocumentQuery, OperationQuery, Outcome, State
 from tests.postgres_server import MISSING, server
 from tests.store_contract import AT, TILL, intent, paper
 
@@ -43,6 +43,10 @@ OPERATIONS = (
     OperationQuery([TILL], ["fiscal"], key="a"),
     OperationQuery(n=1),
     OperationQuery(kinds=["pkg"], n=1),
+    OperationQuery(kinds=[CHANGE]),
+    OperationQuery(kinds=[CHANGE], below=7),
+    OperationQuery([TILL], [CHANGE], key="device", below=7),
+    OperationQuery(kinds=[CHANGE], key="device"),
 )
 
 DOCUMENTS = (
@@ -69,6 +73,7 @@ async def use(store: IStore) -> None:
     await store.reserve(intent(TILL, "a", paper(3)))
     second = (await store.reserve(intent(TILL, "b", kind="pay"))).n
     await store.note(second, b"2")
+    await store.change_settings({"a": b"1"}, Change("settings", AT, b"{}"))
     await store.conclude(Outcome(second, TILL, State.UNKNOWN, AT, 411, b"", {}, None, request=b"3"))
     await store.find(TILL, "fiscal", "a")
     for key in ("", "b"):

@@ -41,12 +41,13 @@ from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from dmtwisted.system.environment import environment
+from tests.change_contract import CHANGES, ChangeContract, change
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.shop import sale
 from tests.specification import promises
-from tests.store_contract import OTHER, TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
+from tests.store_contract import AT, OTHER, TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
 T = TypeVar("T")
 
@@ -178,6 +179,11 @@ class PostgresStoreTests(PostgresCase, StoreContract, TestCase):
         ):
             await self.refused(asked, StoreFailed)
         self.assertIs(await store.register_state(TILL), None)
+
+
+@skipIf(MISSING, MISSING)
+class PostgresChangeTests(PostgresCase, ChangeContract, TestCase):
+    """Changes of the service."""
 
 
 @skipIf(MISSING, MISSING)
@@ -637,16 +643,19 @@ class LostAnswerTests(WireCase, TestCase):
         wire = Wire()
         store = await self.behind(wire)
         wire.lose_answer = b"INSERT INTO device"
-        device = await store.add_device("id-1", "till", "register", "training", b"{}")
+        device = await store.add_device("id-1", "till", "register", "training", b"{}", change(1))
         wire.lose_answer = b"UPDATE device"
-        await store.change_device(device.n, "till 2", b"[]")
+        await store.change_device(device.n, "till 2", b"[]", change(2))
         self.assertEqual([(each.n, each.name) for each in await store.devices()], [(device.n, "till 2")])
         wire.lose_answer = b"INSERT INTO device"
-        await self.refused(store.add_device("id-2", "till 2", "register", "training", b"{}"), NameTaken)
+        await self.refused(store.add_device("id-2", "till 2", "register", "training", b"{}", change()), NameTaken)
         wire.lose_answer = b"DELETE FROM device"
-        await store.remove_device(device.n)
+        await store.remove_device(device.n, change(3))
         wire.lose_answer = b"INSERT INTO setting"
-        await store.change_settings({"a": b"1"})
+        await store.change_settings({"a": b"1"}, change(4))
+        wire.lose_answer = b"INTO operation"
+        self.assertEqual(await store.record(change(5)), 5)
+        self.assertEqual([row.at - AT for row in (await store.find_operations(CHANGES)).operations], [5, 4, 3, 2, 1])
         wire.lose_answer = b"SELECT name, value"
         self.assertEqual((await store.devices(), await store.settings()), ([], {"a": b"1"}))
         n = await self.operation(store, "Z", State.INTENDED, paper(1), paper(2))
@@ -656,7 +665,7 @@ class LostAnswerTests(WireCase, TestCase):
         await store.note(n, b"far")
         (known,) = await store.unresolved(TILL)
         self.assertEqual((known.request, [each.fiscal_number for each in known.documents]), (b"far", ["F-1", ""]))
-        self.assertEqual(wire.lost, 8)
+        self.assertEqual(wire.lost, 9)
 
     async def test_still_at_work(self) -> None:
         """A statement that the server still works at when the line is dead is ended there before it is repeated."""

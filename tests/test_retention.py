@@ -213,7 +213,7 @@ class RetentionCase(SynchronousTestCase):
 
     def retention(self, store: Any, step: int = 2) -> Retention:
         """The retention of a service on ``store``."""
-        settings = ServiceSettings(store, Secrets(None))
+        settings = ServiceSettings(store, Secrets(None), ServiceClock(self.clock))
         return Retention(store, settings, ServiceClock(self.clock), step)
 
     def paid(self, *days: float) -> None:

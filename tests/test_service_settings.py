@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 
+from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings, Settings
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import Change, StoreFailed
 from tests.specification import promises
 from tests.test_access import AtOnce
 
@@ -27,7 +29,7 @@ class ServiceSettingsTests(AtOnce):
 
     def opened(self) -> ServiceSettings:
         """The settings as a service finds them that starts now."""
-        settings = ServiceSettings(self.store, self.secrets)
+        settings = ServiceSettings(self.store, self.secrets, ServiceClock(Clock()))
         self.run_now(settings.open())
         return settings
 
@@ -142,11 +144,11 @@ class ServiceSettingsTests(AtOnce):
         waiting: list[Deferred[None]] = []
         kept = self.store.change_settings
 
-        async def slowly(changes: dict[str, bytes]) -> None:
+        async def slowly(changes: dict[str, bytes], change: Change | None) -> None:
             held: Deferred[None] = Deferred()
             waiting.append(held)
             await held
-            await kept(changes)
+            await kept(changes, change)
 
         self.patch(self.store, "change_settings", slowly)
         first = Deferred.fromCoroutine(self.settings.change({"logdays": 8}))
@@ -165,4 +167,4 @@ class ServiceSettingsTests(AtOnce):
     def test_damaged(self) -> None:
         """Settings that cannot be read stop the start."""
         self.run_now(self.store.change_settings({"service": b'{"logdays":"x"}'}))
-        self.failure_of(ServiceSettings(self.store, self.secrets).open(), StoreFailed)
+        self.failure_of(ServiceSettings(self.store, self.secrets, ServiceClock(Clock())).open(), StoreFailed)

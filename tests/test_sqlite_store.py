@@ -31,6 +31,7 @@ from dmtwisted.store.sqlite import store as sqlite
 from dmtwisted.store.sqlite.file import sqlite_revision
 from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
+from tests.change_contract import ChangeContract
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
@@ -212,6 +213,10 @@ def _asked(question: Awaitable[T]) -> Deferred[T]:
 
 class SqliteStoreTests(_SqliteCase, StoreContract, TestCase):
     """The contract."""
+
+
+class SqliteChangeTests(_SqliteCase, ChangeContract, TestCase):
+    """Changes of the service."""
 
 
 class SqliteSealTests(_SqliteCase, SealContract, RetentionContract, TestCase):

@@ -49,8 +49,9 @@ Answer = tuple[int, Any]
 
 
 def ask(seq: int, verb: str, *arguments: Any) -> Question:
-    """A question as it came over the wire."""
-    return seq, BY_NAME[verb], pack(arguments)
+    """A question as it came over the wire, without a change to be recorded."""
+    missing = len(signature(FUNCTIONS[verb]).parameters) - 1 - len(arguments)
+    return seq, BY_NAME[verb], pack((*arguments, *[None] * missing))
 
 
 def run(database: sqlite3.Connection, *questions: Question) -> dict[int, Answer]:
@@ -532,7 +533,7 @@ class ProcessTests(_DatabaseCase):
     def test_half_a_question(self) -> None:
         """A question of which the end never comes is not done, and the ones before it are."""
         path = self.file()
-        whole = [frame(n, BY_NAME["change_settings"].index, pack(({str(n): b""},))) for n in (1, 2)]
+        whole = [frame(n, BY_NAME["change_settings"].index, pack(({str(n): b""}, None))) for n in (1, 2)]
         status, frames = self.answers(path, whole[0] + whole[1][:-1])
         self.assertEqual((status, [seq for seq, _, _ in frames]), (0, [READY, 1]))
         with closing(connect(str(path))) as database:

@@ -44,6 +44,7 @@ ROOMS = (
     "dmtwisted.windows",
     "dmtwisted.store",
     "dmtwisted.events",
+    "dmtwisted.changes",
     "dmtwisted.setting_row",
     "dmtwisted.devices.driver",
     "dmtwisted.printing",

@@ -13,10 +13,12 @@ from uuid import uuid4
 import msgspec
 from msgspec import Meta
 
+from dmtwisted.changes import Action, Area, Changes, Hidden
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import Change
 
 KEY_BYTES = 32
 """Random bytes of a new key."""
@@ -46,12 +48,17 @@ class ApiKey(msgspec.Struct, frozen=True):
     """Whether it could be guessed; the hash does not show it."""
 
 
+def _shown(key: ApiKey | None) -> dict[str, object]:
+    """A key for the journal of changes."""
+    return {} if key is None else {"name": key.name, "weak": key.weak, "key": Hidden(key.hash)}
+
+
 class ApiKeys:
     """The valid keys."""
 
     def __init__(self, store: IStore, clock: ServiceClock) -> None:
-        self._clock = clock
-        self._row = SettingRow[tuple[ApiKey, ...]](store, "api_keys", tuple[ApiKey, ...], ())
+        self._clock, self._changes = clock, Changes(store, clock)
+        self._row = SettingRow[tuple[ApiKey, ...]](store, "api_keys", tuple[ApiKey, ...], (), self._changed)
 
     async def open(self) -> None:
         """Read them from the store.
@@ -60,15 +67,28 @@ class ApiKeys:
         """
         await self._row.open()
 
+    def _changed(self, before: tuple[ApiKey, ...], after: tuple[ApiKey, ...]) -> Change:
+        """The record of the change of one key."""
+        old, new = ({key.id: key for key in side} for side in (before, after))
+        [(id, key)] = {id: key for id, key in {**old, **new}.items() if old.get(id) != new.get(id)}.items()
+        action = Action.REPLACED if id in old and id in new else Action.CREATED if id in new else Action.DELETED
+        sides = (_shown(side.get(id)) for side in (old, new))
+        return self._changes.change(Area.API_KEY, action, *sides, subject=key.name, id=id)
+
     def __iter__(self) -> Iterator[ApiKey]:
         return iter(self._row.value)
 
     def fits(self, key: bytes) -> bool:
         """Whether ``key`` is valid; it is compared with every key in constant time."""
+        return self.known(key) is not None
+
+    def known(self, key: bytes) -> ApiKey | None:
+        """The stored part of ``key``; `None` when it is not valid."""
         digest = hashlib.sha256(key).hexdigest()
-        found = False
+        found = None
         for known in self:
-            found |= hmac.compare_digest(known.hash, digest)
+            if hmac.compare_digest(known.hash, digest):
+                found = known
         return found
 
     async def make(self, name: str, key: str = "") -> tuple[ApiKey, str]:

@@ -12,6 +12,7 @@ from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.access.login_sessions import Sessions
 from dmtwisted.access.passwords import LONGEST, Passwords
 from dmtwisted.access.throttle import Throttle
+from dmtwisted.changes import Action, Area, Changes, Hidden
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.setting_row import SettingRow
@@ -60,7 +61,14 @@ class Access:
     log = Logger()
 
     def __init__(self, store: IStore, clock: ServiceClock, reactor: IReactorTime) -> None:
-        self._row = SettingRow(store, "login", Login, Login())
+        changes = Changes(store, clock)
+        self._row = SettingRow(
+            store,
+            "login",
+            Login,
+            Login(),
+            lambda *sides: changes.change(Area.LOGIN, Action.CHANGED, *map(_shown, sides)),
+        )
         self._passwords = Passwords(clock)
         # Not the service's clock, which can be moved: that would allow to guess faster.
         self._throttle = Throttle(reactor)
@@ -142,6 +150,11 @@ class Access:
                 # Whatever is stored now, the old login's sessions end.
                 self.sessions.end_all()
             self.log.info("the login was {how}", how="switched off" if not after.hash else "set")
+
+
+def _shown(login: Login) -> dict[str, object]:
+    """The login for the journal of changes."""
+    return {"on": bool(login.hash), "login": login.login, "password": Hidden(login.hash)}
 
 
 def _check(name: str, change: LoginChange) -> None:

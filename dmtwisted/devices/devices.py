@@ -11,6 +11,7 @@ from uuid import uuid4
 import msgspec
 from twisted.logger import Logger
 
+from dmtwisted.changes import Action, Area
 from dmtwisted.devices.driver import (
     KINDS,
     OTHER,
@@ -22,13 +23,13 @@ from dmtwisted.devices.driver import (
     Kind,
     Surroundings,
 )
-from dmtwisted.devices.sealing import SettingsSeal, expect_same_receivers, in_clear
+from dmtwisted.devices.sealing import SettingsSeal, expect_same_receivers, hidden_secrets, in_clear
 from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.interface import IRegister, Remembering
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text, joined
-from dmtwisted.store.values import DeviceRow, NameTaken, StoreFailed
+from dmtwisted.store.values import Change, DeviceRow, NameTaken, StoreFailed
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.turns import Turns
 from dmtwisted.wording import wording
@@ -375,7 +376,8 @@ class Devices:
         dev_id = str(uuid4())
         sealed = self._seal.seal(dev_id, driver, settings)
         try:
-            row = await self._around.store.add_device(dev_id, name, kind, driver_name, sealed)
+            change = self._recorded(Action.CREATED, dev_id, name, {}, _shown(name, driver, settings))
+            row = await self._around.store.add_device(dev_id, name, kind, driver_name, sealed, change)
         except NameTaken:
             raise Refused(Res.DEVICE_NAME_TAKEN) from None
         return self._take_in(row, driver, value)
@@ -403,8 +405,10 @@ class Devices:
             if isinstance(device, RegisterDevice):
                 await device.built.check_change(value)
             encoded = self._seal.seal(dev_id, device.driver, settings)
+            before, after = _shown(device.name, device.driver, kept), _shown(name, device.driver, settings)
+            change = self._recorded(Action.CHANGED, dev_id, name, before, after)
             try:
-                await self._around.store.change_device(device.row.n, name, encoded)
+                await self._around.store.change_device(device.row.n, name, encoded, change)
             except NameTaken:
                 raise Refused(Res.DEVICE_NAME_TAKEN) from None
             await self._remember(device)
@@ -444,9 +448,17 @@ class Devices:
         """
         async with self.by_id(dev_id).turns.owned():
             device = self.by_id(dev_id)
-            await self._around.store.remove_device(device.row.n)
+            row = device.row
+            before = _shown(row.name, device.driver, msgspec.json.decode(row.settings))
+            change = self._recorded(Action.DELETED, dev_id, row.name, before, {})
+            await self._around.store.remove_device(row.n, change)
             self._leave_out(device)
             del self._turns[device.row.n]
+
+    def _recorded(
+        self, action: Action, dev_id: str, name: str, before: dict[str, Any], after: dict[str, Any]
+    ) -> Change:
+        return self._around.changes.change(Area.DEVICE, action, before, after, subject=name, id=dev_id)
 
     def _take_in(self, row: DeviceRow, driver: Driver, settings: msgspec.Struct) -> Device:
         try:
@@ -485,6 +497,11 @@ class Devices:
         except Exception:
             # The store has the change already, and the other devices are still to be closed.
             self.log.failure("{device} could not be closed", device=device.name)
+
+
+def _shown(name: str, driver: Driver, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A device for the journal of changes."""
+    return {"device": name, "kind": driver.kind, "driver": driver.name, **hidden_secrets(driver, settings)}
 
 
 def _no_driver(row: DeviceRow) -> Driver:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from dmtwisted.changes import Changes
 from dmtwisted.clock import ServiceClock
 from dmtwisted.results import one_of
 from dmtwisted.secrets import Secrets
@@ -66,6 +67,11 @@ class Surroundings:
     """The folder for the files of devices; `None` keeps them in memory."""
     secrets: Secrets = field(default_factory=lambda: Secrets(None))
     """Seals secrets in the store."""
+
+    @property
+    def changes(self) -> Changes:
+        """Makes the records of changes."""
+        return Changes(self.store, self.clock)
 
 
 @dataclass(frozen=True)

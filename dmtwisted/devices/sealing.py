@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from dmtwisted.changes import Hidden
 from dmtwisted.devices.driver import BadSettings, Driver
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.security import is_secret
@@ -82,6 +83,14 @@ def in_clear(driver: Driver, kept: bytes) -> bool:
     """Whether stored settings have a secret that is not sealed."""
     members = msgspec.json.decode(kept)
     return any(_is_clear(members.get(name)) for name in driver.secrets)
+
+
+def hidden_secrets(driver: Driver, members: Mapping[str, Any]) -> dict[str, Any]:
+    """``members`` for the journal of changes."""
+    return {
+        name: Hidden(value) if name in driver.secrets or _is_sealed(value) else value
+        for name, value in members.items()
+    }
 
 
 def without_secrets(driver: Driver, members: Mapping[str, Any]) -> dict[str, Any]:

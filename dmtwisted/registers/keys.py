@@ -15,6 +15,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from zope.interface import Attribute, Interface, implementer
 
+from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
@@ -187,10 +188,15 @@ class SigningKey:
             valid_to=int(facts.valid_to.timestamp() * 1000),
             emergency=emergency,
         )
+        await self.read()
+        before = self._kept
         # Until the store has confirmed it, it is unknown which key is stored.
         self.close()
         self._read = False
-        await self._store.change_settings({self._place: msgspec.json.encode(kept)})
+        change = Changes(self._store, self._clock).change(
+            Area.REGISTER_KEY, Action.REPLACED, _shown(before), _shown(kept), subject=self._name
+        )
+        await self._store.change_settings({self._place: msgspec.json.encode(kept)}, change)
         self._read, self._kept, self._signer = True, kept, signer
         self.log.info(
             "{device} signs as {subject} with the key {key}",
@@ -251,6 +257,12 @@ DAY = 86_400_000
 """Milliseconds."""
 
 _NONE = KeptKey(sealed="", subject="", issuer="", tax_number="", key_id="", valid_from=0, valid_to=0)
+
+
+def _shown(key: KeptKey) -> dict[str, object]:
+    """A key for the journal of changes."""
+    public = ("subject", "issuer", "key_id", "serial", "valid_from", "valid_to", "emergency")
+    return {name: getattr(key, name) for name in public} if key.sealed else {}
 
 
 def owner_until(subject: str, valid_to: int) -> str:

@@ -7,6 +7,7 @@ Every store keeps the same promises, and one contract suite checks them:
 * a verb that fails with `StoreFailed` may or may not have happened; the caller reads again to find out;
 * a verb that gives an operation its outcome also seals it (`dmtwisted.store.seals`), and so does each verb that
   changes the operation afterwards;
+* a verb that is given a `values.Change` keeps it in the same transaction, sealed like an outcome;
 * what a verb returns is committed: no caller sees a row that a crash could still take away.
 """
 
@@ -104,31 +105,48 @@ class IStore(ABC):
     async def devices(self) -> list[values.DeviceRow]:
         """Every device, oldest first."""
 
-    @_writes
-    async def add_device(self, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> values.DeviceRow:
+    @_named
+    async def add_device(
+        self,
+        dev_id: str,
+        name: str,
+        kind: str,
+        driver: str,
+        settings: bytes,
+        change: values.Change | None = None,
+    ) -> values.DeviceRow:
         """Keep a new device.
 
         :raises NameTaken: when another device has the name.
         """
+        added: values.DeviceRow = await self._ask("add_device", (dev_id, name, kind, driver, settings, change))
+        return added
 
-    @_writes
-    async def change_device(self, n: int, name: str, settings: bytes) -> None:
+    @_named
+    async def change_device(self, n: int, name: str, settings: bytes, change: values.Change | None = None) -> None:
         """Change name and settings of a device.
 
         :raises NameTaken: when another device has the name.
         """
+        await self._ask("change_device", (n, name, settings, change))
 
-    @_writes
-    async def remove_device(self, n: int) -> None:
+    @_named
+    async def remove_device(self, n: int, change: values.Change | None = None) -> None:
         """Remove a device; its history stays."""
+        await self._ask("remove_device", (n, change))
 
     @_reads
     async def settings(self) -> dict[str, bytes]:
         """The settings of the service, by name."""
 
-    @_writes
-    async def change_settings(self, changes: dict[str, bytes]) -> None:
+    @_named
+    async def change_settings(self, changes: dict[str, bytes], change: values.Change | None = None) -> None:
         """Set each of ``changes``; other settings stay as they are."""
+        await self._ask("change_settings", (changes, change))
+
+    @_writes
+    async def record(self, change: values.Change) -> int:
+        """Keep a change of something that is not in the database; return its number, for `note`."""
 
     @_named
     async def reserve(self, intent: values.Intent) -> values.Reserved:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dmtwisted.store.values import DocumentQuery, DocumentRow, OperationQuery, OperationRow, State, StoreFailed
+from dmtwisted.store.values import (
+    CHANGE,
+    DocumentQuery,
+    DocumentRow,
+    OperationQuery,
+    OperationRow,
+    State,
+    StoreFailed,
+)
 
 OPERATION = (
     'o.n, o.device_n, o.kind, o.task, o."key", o.fingerprint, o.state, o.at, o.res, '
@@ -66,10 +74,17 @@ def operations_wanted(query: OperationQuery, mark: str, keep: Text = same) -> Co
     """
     found = Conditions(mark)
     found.among("device_n", query.devices)
-    found.among("kind", query.kinds)
+    if query.kinds:
+        found.among("kind", query.kinds)
+    else:
+        found.when(f"kind <> '{CHANGE}'")
     found.among("state", [state.value for state in query.states])
     found.compare(
-        ('"key" =', keep(query.key) or None), ("n =", query.n), ("at >=", query.at_from), ("at <=", query.at_to)
+        ('"key" =', keep(query.key) or None),
+        ("n =", query.n),
+        ("n <", query.below),
+        ("at >=", query.at_from),
+        ("at <=", query.at_to),
     )
     return found
 

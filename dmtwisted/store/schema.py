@@ -78,7 +78,7 @@ operation = Table(
     metadata,
     Column("n", _number, primary_key=True, autoincrement=True, comment="order of the journal"),
     Column("device_n", _number, nullable=False, comment="the device; stays when the device is deleted"),
-    Column("kind", _text(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg"),
+    Column("kind", _text(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg, change"),
     Column("task", Integer, nullable=False, comment="task number inside the kind"),
     Column("key", _text(200), nullable=False, comment="tag or transaction_id"),
     Column("fingerprint", LargeBinary, nullable=False, comment="hash of what was asked for"),

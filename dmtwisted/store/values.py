@@ -47,6 +47,23 @@ class DeviceRow(msgspec.Struct, frozen=True, array_like=True):
     settings: bytes
 
 
+CHANGE = "change"
+"""The kind of operation that records a change of the service itself (`dmtwisted.changes`)."""
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True):
+    """A change of the service, kept as an operation of the kind `CHANGE` that is done at once.
+
+    ``subject`` is the kind of thing that was changed, ``request`` the rest as JSON; ``device_n`` is 0 for what is no
+    device, and for a device that gets its number with the same verb.
+    """
+
+    subject: str
+    at: int
+    request: bytes
+    device_n: int = 0
+
+
 class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
     """A fiscal document about to be sent; its members are in the order of the columns.
 
@@ -142,7 +159,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
     """A search for operations, newest first; members that are empty or `None` do not narrow it.
 
-    Times are milliseconds since 1970, both ends included.
+    Times are milliseconds since 1970, both ends included. Changes of the service are found by their kind only; those
+    with numbers ``below`` are for a reader that continues where its last page ended.
     """
 
     devices: list[int] = []
@@ -154,6 +172,7 @@ class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
     at_to: int | None = None
     limit: int = 100
     offset: int = 0
+    below: int | None = None
 
 
 class FoundOperations(msgspec.Struct, frozen=True, array_like=True):

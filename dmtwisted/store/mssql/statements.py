@@ -28,6 +28,8 @@ from dmtwisted.store.queries import (
 )
 from dmtwisted.store.sessions import Attempt
 from dmtwisted.store.values import (
+    CHANGE,
+    Change,
     DeviceRow,
     DocumentQuery,
     FoundDocument,
@@ -56,8 +58,16 @@ def devices(link: Link, attempt: Attempt) -> list[DeviceRow]:
 
 
 def add_device(
-    link: Link, attempt: Attempt, dev_id: str, name: str, kind: str, driver: str, settings: bytes
+    link: Link,
+    attempt: Attempt,
+    dev_id: str,
+    name: str,
+    kind: str,
+    driver: str,
+    settings: bytes,
+    change: Change | None = None,
 ) -> DeviceRow:
+    link.begin()
     try:
         [(n,)] = link.ask(
             "INSERT INTO device (dev_id, name, kind, driver, settings) "
@@ -70,25 +80,36 @@ def add_device(
         if not (rows and attempt.again):
             raise NameTaken(name) from None
         n = rows[0][0]
+    else:
+        _record(link, attempt, change, n)
+        link.commit()
     return DeviceRow(n, dev_id, name, kind, driver, settings)
 
 
-def change_device(link: Link, attempt: Attempt, n: int, name: str, settings: bytes) -> None:
+def change_device(
+    link: Link, attempt: Attempt, n: int, name: str, settings: bytes, change: Change | None = None
+) -> None:
+    link.begin()
     try:
         link.ask(f"UPDATE device SET name = %s, settings = {BODY} WHERE n = %s", (keep(name), settings, n))
     except Duplicate:
         raise NameTaken(name) from None
+    _record(link, attempt, change, n)
+    link.commit()
 
 
-def remove_device(link: Link, attempt: Attempt, n: int) -> None:
+def remove_device(link: Link, attempt: Attempt, n: int, change: Change | None = None) -> None:
+    link.begin()
     link.ask("DELETE FROM device WHERE n = %s", (n,))
+    _record(link, attempt, change, n)
+    link.commit()
 
 
 def settings(link: Link, attempt: Attempt) -> dict[str, bytes]:
     return {kept(name): value for name, value in link.ask("SELECT name, value FROM setting")}
 
 
-def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes]) -> None:
+def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes], change: Change | None = None) -> None:
     if not changes:
         return
     link.begin()
@@ -99,7 +120,36 @@ def change_settings(link: Link, attempt: Attempt, changes: dict[str, bytes]) -> 
             f"INSERT INTO setting (value, name) VALUES ({BODY}, %s)",
             (value, keep(name)),
         )
+    _record(link, attempt, change, 0)
     link.commit()
+
+
+def record(link: Link, attempt: Attempt, change: Change) -> int:
+    link.begin()
+    n = _record(link, attempt, change, change.device_n)
+    link.commit()
+    return n
+
+
+def _record(link: Link, attempt: Attempt, change: Change | None, device_n: int) -> int:
+    """Keep a change within the transaction, and return its number; the first try may have kept it already."""
+    if change is None:
+        return 0
+    subject = keep(change.subject)
+    if attempt.again:
+        rows = link.ask(
+            f"SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND token = {BODY}",
+            (device_n, CHANGE, subject, attempt.token),
+        )
+        if rows:
+            return int(rows[0][0])
+    [(n,)] = link.ask(
+        "INSERT INTO operation (device_n, kind, task, [key], fingerprint, state, at, ended_at, request, token) "
+        f"OUTPUT inserted.n VALUES (%s, %s, 0, %s, {BODY}, 'done', %s, %s, {BODY}, {BODY})",
+        (device_n, CHANGE, subject, b"", change.at, change.at, change.request, attempt.token),
+    )
+    seal(link, n)
+    return int(n)
 
 
 # The journal

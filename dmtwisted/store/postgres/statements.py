@@ -10,6 +10,7 @@ once another service has taken the device over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -27,6 +28,8 @@ from dmtwisted.store.queries import (
 )
 from dmtwisted.store.sessions import Attempt, Rows
 from dmtwisted.store.values import (
+    CHANGE,
+    Change,
     DeviceRow,
     DocumentQuery,
     FoundDocument,
@@ -60,9 +63,20 @@ async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
 
 
 async def add_device(
-    session: Session, attempt: Attempt, dev_id: str, name: str, kind: str, driver: str, settings: bytes
+    session: Session,
+    attempt: Attempt,
+    dev_id: str,
+    name: str,
+    kind: str,
+    driver: str,
+    settings: bytes,
+    change: Change | None = None,
 ) -> DeviceRow:
-    rows = await session.ask(
+    rows = await _changed(
+        session,
+        attempt,
+        change,
+        None,
         "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (%s, %s, %s, %s, %s) "
         "ON CONFLICT DO NOTHING RETURNING n",
         (dev_id, name, kind, driver, settings),
@@ -75,34 +89,93 @@ async def add_device(
     return DeviceRow(rows[0][0], dev_id, name, kind, driver, settings)
 
 
-async def change_device(session: Session, attempt: Attempt, n: int, name: str, settings: bytes) -> None:
-    [(taken,)] = await session.ask(
-        "WITH taken AS MATERIALIZED (SELECT 1 FROM device WHERE name = %s AND n <> %s), "
-        "changed AS (UPDATE device SET name = %s, settings = %s WHERE n = %s AND NOT EXISTS (SELECT 1 FROM taken)) "
-        "SELECT EXISTS (SELECT 1 FROM taken)",
-        (name, n, name, settings, n),
-    )
-    if taken:
-        raise NameTaken(name)
+async def change_device(
+    session: Session, attempt: Attempt, n: int, name: str, settings: bytes, change: Change | None = None
+) -> None:
+    for _ in range(TRIES):
+        changed = await _changed(
+            session,
+            attempt,
+            change,
+            n,
+            "UPDATE device SET name = %s, settings = %s WHERE n = %s AND NOT EXISTS "
+            "(SELECT 1 FROM device taken WHERE taken.name = %s AND taken.n <> %s) RETURNING n",
+            (name, settings, n, name, n),
+        )
+        if changed:
+            return
+        known = await session.ask("SELECT n FROM device WHERE n = %s OR name = %s", (n, name))
+        if any(other != n for (other,) in known):
+            raise NameTaken(name)
+        if not known:
+            return
+        # The name became free between our two statements.
+    raise StoreFailed("the names of the devices change too fast")
 
 
-async def remove_device(session: Session, attempt: Attempt, n: int) -> None:
-    await session.ask("DELETE FROM device WHERE n = %s RETURNING n", (n,))
+async def remove_device(session: Session, attempt: Attempt, n: int, change: Change | None = None) -> None:
+    await _changed(session, attempt, change, n, "DELETE FROM device WHERE n = %s RETURNING n", (n,))
 
 
 async def settings(session: Session, attempt: Attempt) -> dict[str, bytes]:
     return dict(await session.ask("SELECT name, value FROM setting"))
 
 
-async def change_settings(session: Session, attempt: Attempt, changes: dict[str, bytes]) -> None:
+async def change_settings(
+    session: Session, attempt: Attempt, changes: dict[str, bytes], change: Change | None = None
+) -> None:
     if changes:
         # Always in the same order, so that two changes of the same settings never wait for each other.
         ordered = sorted(changes.items())
-        await session.ask(
+        await _changed(
+            session,
+            attempt,
+            change,
+            0,
             f"INSERT INTO setting (name, value) VALUES {_rows(ordered, 2)} "
-            "ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING 1",
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING 0 AS n",
             _flat(ordered),
         )
+
+
+async def record(session: Session, attempt: Attempt, change: Change) -> int:
+    where = change.device_n
+    [(n,)] = await _changed(session, attempt, change, where, "SELECT %s::bigint AS n", (where,), "op")
+    return int(n)
+
+
+async def _changed(
+    session: Session,
+    attempt: Attempt,
+    change: Change | None,
+    device_n: int | None,
+    statement: str,
+    values: Sequence[Any],
+    wanted: str = "what",
+) -> Rows:
+    """The rows of a statement that returns the number ``n`` of a device, or 0; ``change`` is kept with it.
+
+    :param device_n: that number, if it is known before.
+    :param wanted: ``op`` for the number of the record instead.
+    """
+    if change is None:
+        return await session.ask(statement, values)
+    if attempt.again and device_n is not None:
+        # Did the first try, whose answer was lost, store it?
+        rows = await session.ask(
+            f"SELECT {'n' if wanted == 'op' else 'device_n'} FROM operation "
+            f"WHERE device_n = %s AND kind = '{CHANGE}' AND key = %s AND token = %s",
+            (device_n, change.subject, attempt.token),
+        )
+        if rows:
+            return rows
+    return await session.ask(
+        f"WITH what AS ({statement}), op AS (INSERT INTO operation "
+        "(device_n, kind, task, key, fingerprint, state, at, ended_at, request, token) "
+        f"SELECT max(n), '{CHANGE}', 0, %s, ''::bytea, 'done', %s, %s, %s, %s FROM what HAVING count(*) > 0 "
+        f"RETURNING *), {SEALED} SELECT DISTINCT n FROM {wanted}",
+        (*values, change.subject, change.at, change.at, change.request, attempt.token),
+    )
 
 
 # The journal

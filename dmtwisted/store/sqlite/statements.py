@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from dmtwisted.store.queries import documents_wanted, operations_wanted
 from dmtwisted.store.seals import (
@@ -26,9 +26,11 @@ from dmtwisted.store.seals import (
     removal,
 )
 from dmtwisted.store.values import (
+    CHANGE,
     AgedPaper,
     AgedRow,
     ChainRow,
+    Change,
     ConcludedRow,
     Cut,
     DeviceRow,
@@ -79,7 +81,15 @@ def devices(db: sqlite3.Connection) -> list[DeviceRow]:
     return [DeviceRow(*row) for row in db.execute(f"{_DEVICE} ORDER BY n")]
 
 
-def add_device(db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver: str, settings: bytes) -> DeviceRow:
+def add_device(
+    db: sqlite3.Connection,
+    dev_id: str,
+    name: str,
+    kind: str,
+    driver: str,
+    settings: bytes,
+    change: Change | None = None,
+) -> DeviceRow:
     added = db.execute(
         "INSERT INTO device (dev_id, name, kind, driver, settings) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING RETURNING n",
@@ -87,19 +97,22 @@ def add_device(db: sqlite3.Connection, dev_id: str, name: str, kind: str, driver
     ).fetchone()
     if added is None:
         raise NameTaken(name)
+    _recorded(db, change, added[0])
     return DeviceRow(added[0], dev_id, name, kind, driver, settings)
 
 
-def change_device(db: sqlite3.Connection, n: int, name: str, settings: bytes) -> None:
+def change_device(db: sqlite3.Connection, n: int, name: str, settings: bytes, change: Change | None = None) -> None:
     if db.execute("SELECT 1 FROM device WHERE name = ? AND n <> ?", (name, n)).fetchone():
         raise NameTaken(name)
     with _wiping(db):
         db.execute("UPDATE device SET name = ?, settings = ? WHERE n = ?", (name, settings, n))
+    _recorded(db, change, n)
 
 
-def remove_device(db: sqlite3.Connection, n: int) -> None:
+def remove_device(db: sqlite3.Connection, n: int, change: Change | None = None) -> None:
     with _wiping(db):
         db.execute("DELETE FROM device WHERE n = ?", (n,))
+    _recorded(db, change, n)
 
 
 @contextmanager
@@ -116,11 +129,28 @@ def settings(db: sqlite3.Connection) -> dict[str, bytes]:
     return dict(db.execute("SELECT name, value FROM setting").fetchall())
 
 
-def change_settings(db: sqlite3.Connection, changes: dict[str, bytes]) -> None:
+def change_settings(db: sqlite3.Connection, changes: dict[str, bytes], change: Change | None = None) -> None:
     db.executemany(
         "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         changes.items(),
     )
+    _recorded(db, change)
+
+
+def record(db: sqlite3.Connection, change: Change) -> int:
+    rows = db.execute(
+        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at, ended_at, request) '
+        f"VALUES (?, '{CHANGE}', 0, ?, x'', 'done', ?, ?, ?) RETURNING {_SEALED}",
+        (change.device_n, change.subject, change.at, change.at, change.request),
+    ).fetchall()
+    _seal(db, rows)
+    return int(rows[0][0])
+
+
+def _recorded(db: sqlite3.Connection, change: Change | None, device_n: int = 0) -> None:
+    """Keep what was changed by the same verb."""
+    if change is not None:
+        record(db, replace(change, device_n=device_n))
 
 
 def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
