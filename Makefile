@@ -1,4 +1,4 @@
-# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract mutants fuzz soak bench figures wheel deb deb-try venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -71,6 +71,9 @@ chaos: $(VENV)/.tested           ## 2,100 payments with faults over every termin
 
 contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document
 	$(BIN)/python -m tests.contract_run
+
+attacks: $(VENV)/.tested         ## every attack of tests/attacks against a real service
+	$(BIN)/python -m tests.attacks
 
 mutants: $(VENV)/.tested         ## break each rule of the specification on purpose: its tests have to fail; seven minutes
 	$(BIN)/python -m tests.mutants

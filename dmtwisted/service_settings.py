@@ -18,7 +18,8 @@ from dmtwisted.setting_row import SettingRow
 from dmtwisted.store.interface import IStore
 
 Days = Annotated[int, Meta(ge=1, le=3650)]
-LineText = Annotated[str, Meta(max_length=1000)]
+LineText = Annotated[str, Meta(max_length=1000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+"""One line: a control character in it would reach logs, mails and pages."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -625,7 +625,7 @@ class DriverTests(SynchronousTestCase):
 
     def test_secrets_and_addresses(self) -> None:
         """No driver lets a stored secret follow another address; only secrets that never leave the service stay."""
-        stay = set()
+        stay: set[str] = set()
         for driver in find_drivers().values():
             known = {one.name: one.default for one in msgspec.structs.fields(driver.settings)}
             for secret in driver.secrets:

@@ -271,9 +271,10 @@ class DatabaseFaultTests(FaultCase):
         """A database with the tables that are counted."""
         with closing(sqlite3.connect(self.file)) as db:
             db.executescript(
-                "CREATE TABLE document (at INTEGER, state TEXT); CREATE TABLE operation (state TEXT);"
+                "CREATE TABLE document (at INTEGER, state TEXT); CREATE TABLE operation (kind TEXT, state TEXT);"
                 f"CREATE TABLE alembic_version (version_num TEXT); INSERT INTO alembic_version VALUES ('{revision}');"
-                "INSERT INTO document VALUES (1789970400000, 'done'); INSERT INTO operation VALUES ('done');"
+                "INSERT INTO document VALUES (1789970400000, 'done');"
+                "INSERT INTO operation VALUES ('fiscal', 'done');"
             )
 
     def found(self) -> list[Finding]:
@@ -319,7 +320,7 @@ class DatabaseFaultTests(FaultCase):
         """Operations with an unknown outcome."""
         self.make(head())
         with closing(sqlite3.connect(self.file)) as db:
-            db.execute("INSERT INTO operation VALUES ('unknown')")
+            db.execute("INSERT INTO operation VALUES ('fiscal', 'unknown')")
             db.commit()
         self.names(self.found(), "Незавершених операцій: 1", "1 operations are unfinished", Level.WARN)
 

@@ -652,7 +652,9 @@ class UploadTests(AccessCase):
     def setUp(self) -> None:
         """A register that takes a key, and a place for a certificate."""
         super().setUp()
-        made = self.request("POST", "/dm/main/api/v1/prro", {"device": "real", "prro_type": 1}).json
+        made = self.request(
+            "POST", "/dm/main/api/v1/prro", {"device": "real", "prro_type": 1, "confirm_real": True}
+        ).json
         self.paths = {
             f"/dm/main/api/v1/prro/sign?dev_id={made['dev_id']}": 200,
             "/dm/api/v3/tls": 400,

@@ -79,6 +79,13 @@ class BoundedChannel(HTTPChannel):
                 return
         super().dataReceived(data)
 
+    def lineReceived(self, line: bytes) -> None:
+        """A line of the head; one that continues the header before it is refused, as proxies read it differently."""
+        if line[:1] in (b" ", b"\t"):
+            self._respondToBadRequestAndDisconnect()
+            return
+        super().lineReceived(line)
+
     def headerReceived(self, line: bytes) -> bool:
         """A header; a length with too many digits is refused before it is parsed."""
         if len(line) > LONGEST_LENGTH and line[:15].lower() == b"content-length:":

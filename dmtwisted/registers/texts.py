@@ -12,7 +12,8 @@ from operator import attrgetter
 from dmtwisted.requests import PayRequest, ReceiptRequest, RowRequest
 from dmtwisted.results import Refused, Res
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# The last two are no letters, and no XML may have them.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 _LINE_BREAK = re.compile(r"\r?\n")
 
 LINES = frozenset({"name", "comment", "comment_up", "comment_down"})

@@ -1,0 +1,5 @@
+"""``python -m tests.attacks``"""
+
+from tests.attacks.command import main
+
+main()

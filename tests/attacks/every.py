@@ -1,0 +1,68 @@
+"""All classes of attacks, and the way to try one variant."""
+
+from __future__ import annotations
+
+import atexit
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.attacks.access import ACCESS
+from tests.attacks.bodies import BODIES
+from tests.attacks.desk import Desk, make_desk
+from tests.attacks.framing import FRAMING
+from tests.attacks.variants import Stage, Variant
+
+FAMILIES = (FRAMING, BODIES, ACCESS)
+
+SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS)
+"""Stages that serve many variants: each leaves them as they were."""
+
+AWAITED = {
+    r"access\.(host|rebound)-": "host",
+    r"access\.stranger-(key|login)": "host",
+    r"access\.hardened-(page|receipts|log-page)": "host",
+    r"access\.password-weak": "sums",
+}
+
+_desks: dict[tuple[Stage, bool], Desk] = {}
+
+
+def is_awaited(variant: Variant) -> bool:
+    """Whether it breaks until a branch is merged."""
+    return any(re.match(pattern, variant.id) for pattern in AWAITED)
+
+
+def try_variant(variant: Variant, real: bool) -> None:
+    """Try ``variant``, in memory or on a process where there may be either.
+
+    :raises AssertionError: when its expectation is not met, or something was changed.
+    """
+    if variant.stage is Stage.ALONE:
+        variant.attempt(None)
+        return
+    with _desk(variant.stage, real) as desk, desk.unharmed():
+        variant.attempt(desk)
+
+
+@contextmanager
+def _desk(stage: Stage, real: bool) -> Iterator[Desk]:
+    """A service; a shared one is used again unless something went wrong."""
+    shared = stage in SHARED
+    desk = _desks.pop((stage, real), None) or make_desk(stage, real)
+    try:
+        yield desk
+    except BaseException:
+        desk.close()
+        raise
+    if shared:
+        _desks[stage, real] = desk
+    else:
+        desk.close()
+
+
+@atexit.register
+def close_desks() -> None:
+    """The shared services end."""
+    while _desks:
+        _desks.popitem()[1].close()
