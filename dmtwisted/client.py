@@ -4,7 +4,7 @@
     sold = await client.sell("test", [row("Кава", 125.5, taxgrp=1)], [cash(200)], tag=order.uuid)
     print(sold.fiscal_number)
 
-A call raises one of three exceptions, and no other:
+A call raises one of four exceptions, and no other:
 
 ============= ================================================ ==================================================
 exception     what is certain                                  what the program does
@@ -12,6 +12,7 @@ exception     what is certain                                  what the program 
 `Refused`     it was not done                                  show ``errortxt``, correct, call again
 `Unknown`     nothing: no clear answer came in time            call again with the same key, at any later time
 `TagReused`   the key belongs to another receipt               a bug of the program: a key is for one use
+`AnotherSum`  a terminal took ``answer.info["sum"]`` instead   cancel it, or take the rest in another way
 ============= ================================================ ==================================================
 
 Everything depends on the key (``tag`` of a receipt, ``transaction_id`` of a payment). Store it before the call; after
@@ -45,7 +46,7 @@ DONE, REPEAT, UNCLEAR, CORRECT = 0, 1, 2, 3
 """Values of ``res_action`` (specification 3.2)."""
 
 _OPEN_ALREADY, _NO_SUCH_TAG, _NO_SUCH_OPERATION, _TAG_KNOWN = 1096, 1058, 5013, 1051
-_BUSY, _NOT_STORED, _TERMINAL_BUSY, _INTERNAL, _NOT_TAKEN = 1105, 1082, 5022, 1016, 5014
+_BUSY, _NOT_STORED, _TERMINAL_BUSY, _INTERNAL, _NOT_TAKEN, _ANOTHER_SUM = 1105, 1082, 5022, 1016, 5014, 5075
 
 _TELLS_NOTHING = frozenset({_BUSY, _NOT_STORED, _TERMINAL_BUSY})
 """Refusals of a try that say nothing about the try before."""
@@ -147,6 +148,14 @@ class TagReused(ClientError):
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"the tag {answer.tag} belongs to another receipt, {answer.fiscal_number}")
+        self.answer = answer
+
+
+class AnotherSum(ClientError):
+    """The terminal approved another sum than was asked for: that of ``answer.info``, and the money is taken."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"{answer.res}: {answer.text}")
         self.answer = answer
 
 
@@ -280,7 +289,7 @@ class Client:
     # Terminals
 
     async def pay(self, device: str, amount: Amount, *, transaction_id: str = "", **members: Any) -> Answer:
-        """One payment by card, taken once. ``info.sum`` of the answer is the amount taken, which may be less.
+        """One payment by card, taken once.
 
         :param transaction_id: the key of this payment, a UUID stored by the caller before the call.
         :param members: further members of ``pay``, such as ``merch``.
@@ -311,6 +320,8 @@ class Client:
         A stored refusal stays the answer of its label. So when the terminal certainly never took the request (5014,
         or 5022 that is stored), it is sent again under a label that is derived from the first one: a later call with
         the same key finds it, whichever try it was.
+
+        :raises AnotherSum: when the terminal took another sum.
         """
         key = label = transaction_id or str(uuid.uuid4())
         tries = _Tries(self._clock, self._patience, key)
@@ -330,6 +341,8 @@ class Client:
             if answer is not None:
                 if answer.action == DONE:
                     return answer
+                if answer.res == _ANOTHER_SUM:
+                    raise AnotherSum(answer)
                 tries.heard(answer)
                 if answer.res in _NEVER_TAKEN:
                     label = str(uuid.uuid5(uuid.UUID(label), "again")) if _is_uuid(label) else f"{label}+"

@@ -1443,6 +1443,16 @@ class Res(Enum):
         "Почніть оплату спочатку.",
         "Begin the payment anew.",
     )
+    ANOTHER_SUM = _terminal(
+        5075,
+        Action.CORRECT,
+        "Термінал схвалив %s замість %s",
+        "The terminal approved %s instead of %s",
+        "Гроші за info.sum взято: скасуйте операцію (pay.task 3 з cancelid) або візьміть решту іншою оплатою.",
+        "The money of info.sum is taken: cancel the operation (pay.task 3 with cancelid) or take the rest otherwise.",
+        "Звірте сліп і не пробивайте чек на всю суму: скасуйте оплату на терміналі або візьміть решту інакше.",
+        "Read the slip and make no receipt over the whole sum: cancel the payment or take the rest otherwise.",
+    )
 
     # Terminals: what the bank answered.
 

@@ -384,13 +384,15 @@ class FaultPromises(DeskCase):
         self.assertEqual(self.taken(), [100])
 
     def test_partial(self) -> None:
-        """Less than asked is a success over what was approved, and says so."""
+        """Less than asked is no success: 5075 with both sums, a warning, and the data for a cancel."""
         self.rule("payment", "accept", "partial:4000")
         answer = self.pay()
-        self.assertAnswer(answer, 0, 0)
+        self.assertAnswer(answer, 5075, 3)
         self.assertEqual((answer["info"]["sum"], answer["info"]["sum_asked"]), (40.0, 100.0))
-        self.assertTrue(answer["info"]["partial"])
-        self.assertEqual(self.taken(), [100, 4000])
+        self.assertTrue(answer["info"]["partial"] and answer["info"]["cancelid"])
+        self.assertEqual([warning["code"] for warning in answer["warnings"]], [5075])
+        self.assertIn("40.00", answer["errortxt"])
+        self.assertEqual((self.taken(), self.states()[-1]), ([100, 4000], "done"))
 
     @shows("rule 19")
     def test_whole_card_number(self) -> None:

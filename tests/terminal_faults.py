@@ -162,7 +162,8 @@ class WireFaults(WireDesk):
             "cut": "true or unknown",
             "drop before": "5014" if WIRES[cls.wire].can_be_asked else "unknown",
             "busy": _code(cls.busy),
-            "partial": "approved, the part" if cls.part == (40.0, 100.0) else told,
+            "partial": "5075, the part" if cls.part == (40.0, 100.0) else told,
+            "another sum": "unknown" if told == "unknown" or cls.part == (40.0, 100.0) else told,
             "journal full": str(cls.full[0]),
             "settlement in doubt": str(cls.report_in_doubt[0]),
             "interrupt too late": "approved",
@@ -291,16 +292,50 @@ class WireFaults(WireDesk):
 
     @shows("partial", "rule 9")
     def test_partial(self) -> None:
-        """A part that is approved is a success over that part, which says so; the store holds that sum."""
+        """A part that is approved is no success: 5075 with that part, which the store holds too."""
         self.rule("payment", "accept", "partial:4000")
         label = "00000000-0000-4000-8000-000000000011"
         answer = self.pay(label=label)
         if self.part is None:
             self.assertEqual((self.said(answer)[1:], self.taken()), ((2, "unknown"), [100, 4000]))
             return
-        self.assertEqual((answer["res"], self.taken()), (0, [100, 4000]), answer)
+        res = 0 if self.part[1] is None else 5075
+        self.assertEqual((answer["res"], self.states()[-1], self.taken()), (res, "done", [100, 4000]), answer)
         self.assertEqual((answer["info"]["sum"], answer["info"].get("sum_asked")), self.part)
-        self.assertEqual(self.pay(17, label)["info"], answer["info"])
+        again = self.pay(17, label)
+        self.assertEqual((again["res"], again["info"]), (res, answer["info"]))
+
+    @shows("another sum", "rule 9")
+    def test_another_sum(self) -> None:
+        """More than was asked for, zero, less than zero or no number: unknown until a person has read the slip."""
+        for n, code in enumerate(("sum:99999900", "sum:0", "sum:-100", "sum:nan")):
+            label = f"00000000-0000-4000-8000-1000000000{n:02d}"
+            self.rule("payment", "accept", code)
+            answer = self.pay(label=label)
+            if self.part is not None and self.part[1] is None:
+                # This wire names no sum at all.
+                self.assertEqual(answer["res"], 0)
+                continue
+            self.assertEqual((*self.said(answer)[1:], answer["info"]), (2, "unknown", {}), (code, answer))
+            self.assertTrue(answer["aq_errortxt"], "a reason for people")
+            if self.part is not None:
+                self.assertEqual(answer["res"], 5075, answer)
+                self.assertIn("100.00", answer["errortxt"])
+            payments = self.payments()
+            for _ in range(round(WAIT + 30)):
+                self.clock.advance(1.0)
+                self.endpoint.flush()
+            self.assertEqual(self.pay(17, label)["res_action"], 2, "asking again does not help")
+            self.restart()
+            self.assertEqual(self.pay(label=label, search=2)["res_action"], 2, "nor does a restart")
+            self.assertAnswer(self.pay(sum=3), 5022, 1)
+            self.assertEqual(self.payments(), payments, "nothing is sent again")
+            self.done(self.service.settle(self.rows()[-1], False))
+            self.assertEqual(self.pay(sum=7)["res"], 0)
+
+    def payments(self) -> int:
+        """How many payments the terminal has done."""
+        return len([entry for entry in self.terminal.entries() if entry.kind == "payment"])
 
     part: tuple[float, float | None] | None = (40.0, 100.0)
     """The answer for 40.00 instead of 100.00; `None` where the wire ignores an answer over another sum."""

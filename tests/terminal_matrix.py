@@ -36,6 +36,7 @@ FAULTS: Final[dict[str, str]] = {
     "busy": "busy with another till",
     "interrupt too late": "interrupt after an approval",
     "partial": "partial approval",
+    "another sum": "more, zero or no number approved",
     "journal full": "journal full",
     "settlement in doubt": "general report while unknown",
     "restart": "restart with an open operation",

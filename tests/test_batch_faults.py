@@ -157,10 +157,12 @@ class PaymentFaultTests(BatchCase):
         self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
 
     def test_partial(self) -> None:
-        """A partial payment is cancelled, with or without auto-cancel, and the answer is 5016."""
+        """A partial payment is cancelled, with or without auto-cancel, and the answer is 5075."""
         for n, then in enumerate(("accept", "lost_after"), start=1):
             self.rules("pos", ("payment", then, "partial:5000"))
-            self.assertAnswer(self.sell(), 5016, 3)
+            answer = self.sell()
+            self.assertAnswer(answer, 5075, 3)
+            self.assertIn("50.00", answer["errortxt"])
             self.assertEqual(self.end(), ([], [], ["refused"] * n))
         self.assertAnswer(self.sell(), 0)
 
@@ -168,12 +170,37 @@ class PaymentFaultTests(BatchCase):
         """A partial payment that cannot be cancelled is in the list; a person refunds it and closes the saga."""
         self.rules("pos", ("payment", "accept", "partial:5000"), ("cancel", "refuse", "no_link"))
         answer = self.sell()
-        self.assertAnswer(answer, 5016, 2)
+        self.assertAnswer(answer, 5075, 2)
         self.assertIn(ADVISED, answer["errortxt"])
         self.assertEqual(self.end(), ([5000], [], ["unknown"]))
         [row] = self.unfinished()
         self.assertIsNone(self.settle(row.n))
         self.assertEqual(self.end()[2], ["refused"])
+
+    def test_another_sum(self) -> None:
+        """After an approval of more, zero or no number there is no receipt, until a person has read the slip."""
+        for code in ("sum:99999900", "sum:0", "sum:-100", "sum:nan"):
+            for approved in (True, False):
+                self.rules("pos", ("payment", "accept", code))
+                self.assertAnswer(self.sell(), 5075, 2)
+                self.kill()
+                self.assertEqual(self.sell()["res_action"], 2, "neither a restart nor a repeat believes it")
+                self.assertEqual(self.end()[1:], ([], ["unknown"]))
+                [row] = self.unfinished("pay")
+                self.settle_pay(row, approved)
+                if not approved:
+                    # The slip says that nothing was taken, so the tag may pay again.
+                    self.assertAnswer(self.sell(), 0)
+                    self.assertEqual(self.end()[1:], ([10_000], ["refused", "done"]))
+                elif code == "sum:99999900":
+                    # The slip agrees with the terminal: a payment of another sum is cancelled.
+                    self.assertAnswer(self.sell(), 5075, 3)
+                    self.assertEqual(self.end(), ([], [], ["refused"]))
+                else:
+                    self.assertAnswer(self.sell(), 0)
+                    self.assertEqual(self.end(), ([10_000], [10_000], ["done"]))
+                self.tearDown()
+                self.setUp()
 
     def approved_late(self) -> None:
         """A payment is given up, and is approved afterwards."""

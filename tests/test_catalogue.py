@@ -765,6 +765,15 @@ class ProducedTests(SynchronousTestCase):
         self.assertEqual(warning["code"], Res.MAY_BE_REPEAT.code)
         self.assertRegex(warning["wtxt"], as_published(Res.MAY_BE_REPEAT))
 
+    def test_another_sum(self) -> None:
+        """5075: a part that was approved is no success, but its `info` says what was taken; more is unknown."""
+        for code, action in (("partial:100", Action.CORRECT), ("sum:99999900", Action.COLLISION)):
+            answer = paid("accept", code)(Shop(self, whole=True))
+            self.assertEqual((answer["res"], answer["res_action"], answer["task_status"]), (5075, action, 3))
+            self.assertRegex(answer["errortxt"], as_published(Res.ANOTHER_SUM))
+            taken = answer["info"].get("sum"), [warning["code"] for warning in answer["warnings"]]
+            self.assertEqual(taken, (1.0, [5075]) if action is Action.CORRECT else (None, []))
+
     def test_used_tag(self) -> None:
         """1051 is a warning in the earlier answer if the register is not strict."""
         shop = Shop(self)
@@ -908,6 +917,7 @@ class PageTests(SynchronousTestCase):
             Res.SHIFT_OLD,
             Res.MAY_BE_REPEAT,
             Res.COLLISION_UNSOLVABLE,
+            Res.ANOTHER_SUM,
         }
         self.assertEqual([res for res in Res if (res in produced) == (res in RESERVED)], [])
         self.assertEqual({res for res in Res if res in SEEN}, produced)

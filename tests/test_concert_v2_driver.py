@@ -155,7 +155,7 @@ class FaultTests(WireDesk):
         self.assertAnswer(self.pay(), 1016, 2)
         self.tell_unasked(9999)
         self.assertEqual(self.states(), ["unknown"])
-        self.assertEqual(len(self.flushLoggedErrors(LookupError)), 1)
+        self.assertEqual(self.flushLoggedErrors(), [])
 
     def tell_unasked(self, cents: int) -> None:
         """The terminal calls while the till pings, and sends an approval."""

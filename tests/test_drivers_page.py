@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from twisted.internet.defer import Deferred
 
 from dmtwisted.conformance.desk import Stand
@@ -62,7 +63,7 @@ class PageTests(PageCase):
         self.assertEqual(self.driver.origin, "tiny-terminal 1.0")
         self.assertEqual([(one.check.name, one.wrong) for one in found.failed if one.check.level < 3], [])
         self.assertIn(
-            f"`terminal tiny: level {found.level} (recovers), suite 1`", (DOCS / "drivers.md").read_text("utf-8")
+            f"`terminal tiny: level {found.level} (recovers), suite 2`", (DOCS / "drivers.md").read_text("utf-8")
         )
 
 
@@ -107,6 +108,17 @@ class FaultyTests(PageCase):
             return Approved(sum=order.wanted, auth_code="1")
 
         self.finds(believes, "approval-is-complete", "bank-refusal-is-definite")
+
+    def test_keeps_the_sum_to_itself(self) -> None:
+        """A driver that answers with the requested sum, though its terminal names another one."""
+        tiny = importlib.import_module("tiny.terminal").TinyTerminal
+        verdict = tiny._verdict
+
+        def hides(self: Any, order: Any, reply: Any) -> Any:
+            found = verdict(self, order, reply)
+            return msgspec.structs.replace(found, sum=order.wanted) if isinstance(found, Approved) else found
+
+        self.finds(hides, "another-sum-is-no-success", method="_verdict")
 
     def test_finds_nothing_ever(self) -> None:
         """A driver that says of every lost payment that it was never taken."""
@@ -157,8 +169,6 @@ class FaultyTests(PageCase):
         perform = tiny.perform
 
         async def rounds(self: Any, order: Any, snapshot: bytes, keep: Any) -> Any:
-            import msgspec
-
             wrong = msgspec.structs.replace(order, sum=int(order.sum / 100 * 100))
             return await perform(self, wrong, snapshot, keep)
 

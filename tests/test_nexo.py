@@ -38,6 +38,7 @@ from protocols.http import OneEndpoint
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.terminal import Terminal
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.nexo.messages import (
     Abort,
     CardAnswer,
@@ -72,7 +73,7 @@ from protocols.terminals.nexo.notice import Notice, Shown, Step
 from protocols.terminals.nexo.notices import AGAIN, NoticePort, Notices
 from protocols.terminals.nexo.sealing import Keys, Seal
 from protocols.terminals.nexo.terminal import NexoTerminal, Settings, TerminalTrust, local_agent
-from protocols.terminals.nexo.tree import integer, minor, money, read, text
+from protocols.terminals.nexo.tree import integer, minor, money, read, reported, text
 from tests.certificates import key_pem, make_certificate, make_key
 from tests.certificates import pem as certificates_pem
 from tests.terminal_matrix import shows
@@ -227,7 +228,13 @@ class MessageTests(SynchronousTestCase):
         _, answer = decode_answer(json.dumps(message).encode())
         assert isinstance(answer, PaymentAnswer) and answer.transaction is not None
         self.assertTrue(answer.approved)
-        self.assertEqual((answer.approved_amount, answer.transaction.id, answer.masked_pan), (None, "17", ""))
+        self.assertEqual((answer.approved_amount, answer.transaction.id, answer.masked_pan), (NOT_A_SUM, "17", ""))
+
+    def test_reported_amounts(self) -> None:
+        """An approved amount is exact, missing, or none at all; one below zero is read as it is."""
+        for value, amount in ((10.99, 1099), ("10.99", 1099), (-1, -100), ("NaN", NOT_A_SUM), (0.001, NOT_A_SUM)):
+            self.assertEqual(reported(read(json.dumps({"Amount": value}).encode()), "Amount"), amount, value)
+        self.assertEqual((reported({"Amount": None}, "Amount"), reported({}, "Amount")), (None, None))
 
     def test_no_outcome(self) -> None:
         """An answer that does not say how it went is garbled, as is one about nothing known."""

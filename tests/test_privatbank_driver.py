@@ -136,7 +136,7 @@ class PrivatbankFaultTests(PrivatbankDesk, FaultPromises):
         """A partial approval whose answer was lost is reported as partial."""
         self.rule("payment", "lost_after", "partial:4000")
         answer = self.pay()
-        self.assertAnswer(answer, 0, 0)
+        self.assertAnswer(answer, 5075, 3)
         self.assertEqual((answer["info"]["sum"], answer["info"]["sum_asked"]), (40.0, 100.0))
 
     def test_after_a_refusal(self) -> None:
@@ -168,11 +168,11 @@ class PrivatbankCardTests(PrivatbankDesk, CardPromises):
         self.assertEqual((answer["task"], answer["info"]["sum"]), (6, 100.0))
 
     def test_too_late_for_another_sum(self) -> None:
-        """A correction that comes too late shows in the sums: what was taken, and what was asked for."""
+        """A correction that comes too late is no success: 5075 with what was taken, and what was asked for."""
         self.read()
         self.terminal.correct()
         answer = self.pay(7, sum=80)
-        self.assertAnswer(answer, 0, 0)
+        self.assertAnswer(answer, 5075, 3)
         self.assertEqual((answer["info"]["sum"], answer["info"]["sum_asked"]), (100.0, 80.0))
         self.assertEqual(self.taken(), [10_000])
 
@@ -299,8 +299,9 @@ class TaskTests(PrivatbankDesk):
         """Goods and cash: the sum is both; when no cash was given, the goods alone."""
         self.assertEqual(self.pay(14, sum=10, cash=5)["info"]["sum"], 15.0)
         self.rule("payment", "accept", "no_cash")
-        info = self.pay(14, sum=10, cash=5)["info"]
-        self.assertEqual((info["sum"], info["sum_asked"]), (10.0, 15.0))
+        answer = self.pay(14, sum=10, cash=5)
+        info = answer["info"]
+        self.assertEqual((answer["res"], info["sum"], info["sum_asked"]), (5075, 10.0, 15.0))
         self.assertEqual(self.taken(), [1500, 1000])
 
     def test_instalments(self) -> None:

@@ -19,6 +19,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from protocols.errors import Garbled, LineLost, NotReached, Silent
 from protocols.simulators.privatbank_json import GARBAGE, PrivatbankSimulator
 from protocols.simulators.terminal import Terminal
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.privatbank_json.amounts import amount_text, kopecks_of
 from protocols.terminals.privatbank_json.line import Pace, PrivatbankLine
 from protocols.terminals.privatbank_json.messages import (
@@ -323,10 +324,12 @@ class ReceivedTests(SynchronousTestCase):
         self.assertEqual(reply.transaction.receipt, "   ЗВІТ\n 1  ")
 
     def test_unreadable_amount(self) -> None:
-        """An approval whose amount cannot be read is an approval all the same."""
-        reply = Reply.decode(purchased(amount="?", amountCash="?")[:-1])
-        self.assertTrue(reply.approved)
-        self.assertEqual((reply.transaction.amount, reply.transaction.amount_cash), (None, None))
+        """An approval whose amount cannot be read is an approval, but over no sum; a blank one names none."""
+        for text in ("?", "-100.00", "NaN", "1e9", "1.005", "9999999999999.00"):
+            reply = Reply.decode(purchased(amount=text, amountCash="?")[:-1])
+            self.assertTrue(reply.approved)
+            self.assertEqual((reply.transaction.amount, reply.transaction.amount_cash), (NOT_A_SUM, NOT_A_SUM), text)
+        self.assertIsNone(Reply.decode(purchased(amount="")[:-1]).transaction.amount)
 
     def test_code_decides(self) -> None:
         """An error flag beside the code of success does not make a refusal of it."""

@@ -137,6 +137,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.COLLISION_UNSOLVABLE, whole, open_batch
     yield Res.MAY_BE_REPEAT, alone, may_be_repeat
     yield Res.NOT_NOW, whole, checked_twice
+    yield Res.ANOTHER_SUM, whole, catalogue.paid("accept", "partial:100")
     yield Res.TAG_KNOWN, alone, used_tag
     for res in (Res.OFFLINE_TOO_LONG, Res.OFFLINE_NUMBERS_EXHAUSTED, Res.KEY_EXPIRES_SOON):
         yield res, alone, long_offline

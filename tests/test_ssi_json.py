@@ -22,6 +22,7 @@ from protocols.checksums import lrc
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.simulators.ssi_json import GARBAGE, SsiSimulator
 from protocols.simulators.terminal import Terminal
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.ssi_json.line import SsiLine
 from protocols.terminals.ssi_json.messages import (
     LONGEST,
@@ -224,6 +225,12 @@ class ReceivedTests(SynchronousTestCase):
         told = Reply.decode(vector.wire[5:-1]).result
         self.assertEqual((told.trans_amount, told.rrn, told.auth_code), (1250, "123456789012", "A1B2C3"))
         self.assertEqual((told.invoice_num, told.merchant_id, told.terminal_id), ("17", "M1", "T1"))
+
+    def test_reported_sums(self) -> None:
+        """A sum is kopecks, missing, below zero as it is, or none at all."""
+        texts = {"1250": 1250, "": None, "-100": -100, "NaN": NOT_A_SUM, "1.5": NOT_A_SUM, "9" * 16: NOT_A_SUM}
+        for text, kopecks in texts.items():
+            self.assertEqual(Result.read({"transAmount": text}).trans_amount, kopecks, text)
 
     def test_verdicts(self) -> None:
         """Hyphens and underscores mean the same, and what is no known success is a refusal."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.errors import Garbled
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt import fields as f
 from protocols.terminals.zvt import messages as m
@@ -200,10 +201,17 @@ class FieldTests(SynchronousTestCase):
             "0683000001",
         ):
             self.assertRaises(Garbled, Fields.decode, bytes.fromhex(raw))
-        for tag in (f.AMOUNT, f.RECEIPT, f.TRACE, f.CURRENCY):
+        for tag in (f.RECEIPT, f.TRACE, f.CURRENCY):
             data = Fields(((tag, b"\xaa" * f.FIXED[tag]),)).encode()
             self.assertRaises(Garbled, m.decode, Apdu(0x040F, data))
         self.assertRaises(Garbled, m.decode, Apdu(0x040F, Fields(((f.TOTALS, bytes(6)),)).encode()))
+
+    def test_unreadable_amount(self) -> None:
+        """A booking whose amount is no number is a booking over no sum; without an amount it names none."""
+        for items, amount in (((f.AMOUNT, b"\xaa" * 6),), NOT_A_SUM), ((), None):
+            message = m.decode(Apdu(0x040F, Fields(items).encode()))
+            assert isinstance(message, m.StatusInformation)
+            self.assertEqual(message.amount, amount)
 
     def test_does_not_fit(self) -> None:
         """Values that do not fit their field are refused when they are written."""

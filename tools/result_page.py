@@ -139,6 +139,7 @@ SEEN: dict[Res, str] = {
     Res.OPERATION_NOT_FOUND: "task 3 with `cancelid` 77",
     Res.CONFIRMATION_ACTIVE: "task 1 after task 6",
     Res.NOTHING_TO_CONFIRM: "task 7 without task 6",
+    Res.ANOTHER_SUM: "`payment=accept:partial:100`; with `sum:99999900` the end is unknown (2)",
     # terminal: what the bank answers
     Res.BANK_REFUSED: "`payment=refuse:5`",
     Res.BANK_AMOUNT_NOT_ALLOWED: "`payment=refuse:13`",
@@ -186,8 +187,8 @@ _PREFACE = """\
 
 `python -m tools.result_page` writes this page; do not edit it by hand.
 
-Every answer has its outcome in `res`; 0 is success. An error has `task_status` 3, an empty `info`, a text in
-`errortxt`, and in `res_action` what the caller may do:
+Every answer has its outcome in `res`; 0 is success. An error has `task_status` 3, an empty `info` (5075 with
+`res_action` 3 has one), a text in `errortxt`, and in `res_action` what the caller may do:
 
 - 0: done.
 - 1: failed; the same request may be repeated with the same `tag`.
@@ -229,8 +230,8 @@ _UKRAINIAN_PREFACE = """\
 Цю сторінку створює `python -m tools.result_page uk`; не змінюйте її вручну. Як побачити кожен код на навчальній касі
 й терміналі, описано на [англійській сторінці](../result-codes.md).
 
-Підсумок кожного завдання міститься в `res`: 0 означає успіх. Помилка має `task_status` 3, порожній `info`, текст в
-`errortxt`, а в `res_action` те, що може зробити касова програма:
+Підсумок кожного завдання міститься в `res`: 0 означає успіх. Помилка має `task_status` 3, порожній `info` (5075 з
+`res_action` 3 його має), текст в `errortxt`, а в `res_action` те, що може зробити касова програма:
 
 - 0: виконано.
 - 1: не виконано; той самий запит із тим самим `tag` можна повторити.

@@ -94,7 +94,7 @@ def pay_order(request: TaskRequest, amount: int, settings: BatchSettings) -> Ord
 def cancel_order(order: Order, paid: Approved) -> Order:
     """The order that takes back a payment or a refund."""
     uid, merchant = str(uuid4()), order.merchant
-    return Order(Task.CANCEL, uid, cancelid=paid.cancelid, rrn=paid.rrn, sum=paid.sum, merchant=merchant)
+    return Order(Task.CANCEL, uid, cancelid=paid.cancelid, rrn=paid.rrn, sum=paid.kopecks, merchant=merchant)
 
 
 def with_payment(request: TaskRequest, settings: BatchSettings, amount: int) -> TaskRequest:

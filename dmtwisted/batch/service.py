@@ -62,10 +62,14 @@ from dmtwisted.store.values import OperationQuery, State, StoreFailed
 from dmtwisted.terminals.answers import masked
 from dmtwisted.terminals.interface import Approved, Declined, Order, Task, Verdict
 from dmtwisted.terminals.service import Caller
+from dmtwisted.terminals.sums import another_sum
 from dmtwisted.wording import wording
 
 UNFINISHED = "GET /dm/api/v3/operations?state=unfinished"
 """Where a person sees the operations that the service could not finish."""
+
+CANCELLED = Text("оплату скасовує сервіс", "the service cancels the payment")
+"""What becomes of a payment of another sum: a till that is told of it need not cancel it."""
 
 T = TypeVar("T")
 
@@ -378,10 +382,10 @@ class Batch:
         """Steps 5 and 6, or taking the payment back."""
         paid = saga.paid
         assert paid is not None
-        if paid.sum and paid.sum != saga.order.sum:
+        if paid.kopecks != saga.order.sum:
             # A receipt over another sum is not the till's receipt (docs/reference/terminals.md#rule-9).
-            partly = Refused(Res.BANK_AMOUNT_NOT_ALLOWED, aq_errortxt=wording(paid.partial))
-            return await self._take_back(device, request, n, saga, partly)
+            other = another_sum(paid, saga.order.sum, Res.ANOTHER_SUM.action, CANCELLED)
+            return await self._take_back(device, request, n, saga, other)
         whole = with_card(with_payment(request, saga.settings, saga.order.sum), saga.settings, paid)
         try:
             done = await print_forms.perform(device, whole, saga.language, self._clock)
@@ -427,7 +431,7 @@ class Batch:
         self, device: AnyRegister, request: TaskRequest, n: int, saga: Saga, undone: Approved, refused: Refused
     ) -> Done:
         assert saga.paid is not None
-        if undone.sum and saga.paid.sum and undone.sum != saga.paid.sum:
+        if undone.kopecks != saga.paid.kopecks:
             raise await self._stays_open(device, request, n, saga, refused)
         await self._sagas.end(device.row.n, request.tag, n, saga, State.REFUSED, refused)
         reached("batch.back-ended")

@@ -10,9 +10,10 @@ from twisted.internet.defer import Deferred
 
 from dmtwisted.conformance.desk import Answer, Broken, Desk, Stand, expect, same
 from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL
+from dmtwisted.results import Res
 from dmtwisted.store.values import OperationRow
 
-APPROVED, REFUSED, UNKNOWN = "approved", "refused", "unknown"
+APPROVED, PARTLY, REFUSED, UNKNOWN = "approved", "partly", "refused", "unknown"
 """What a caller believes after an answer."""
 
 
@@ -20,7 +21,9 @@ def said(answer: Answer) -> str:
     """What a caller believes after ``answer``."""
     if answer["res"] == 0:
         return APPROVED
-    return UNKNOWN if answer["res_action"] == 2 else REFUSED
+    if answer["res_action"] == 2:
+        return UNKNOWN
+    return PARTLY if answer["res"] == Res.ANOTHER_SUM.code else REFUSED
 
 
 class TerminalDesk(Desk):

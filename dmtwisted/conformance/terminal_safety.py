@@ -124,6 +124,25 @@ def _fault(desk: TerminalDesk, then: str, after: Any = None) -> None:
     desk.honest(answer, label, amount)
 
 
+@check(TERMINAL, level=SAFE, source=PAGE + "#rule-9")
+def another_sum_is_no_success(desk: TerminalDesk) -> None:
+    """A terminal that reports more than was asked for, zero or no number: unknown, and a person settles it."""
+    if not getattr(desk.built.driver, "names_sum", True):
+        raise NotHere("approvals of this wire name no sum")
+    desk.sold()
+    for code in ("sum:99999900", "sum:0", "sum:-100", "sum:nan"):
+        before = len(desk.entries("payment"))
+        answer, label, amount = desk.tried("accept", code)
+        same((said(answer), answer["info"]), (UNKNOWN, {}), f"an approval with {code}")
+        expect(answer["errortxt"], "an unknown end has to come with a reason")
+        desk.run(WAIT + 60)
+        same(said(desk.pay(label=label, search=2, sum=amount)), UNKNOWN, f"a repeat after {code}")
+        same(desk.pay(sum=5)["res"], 5022, f"another payment after {code}")
+        same((str(desk.row(label).state), len(desk.entries("payment"))), ("unknown", before + 1), f"{code} after all")
+        desk.settle(label, False)
+        desk.sold()
+
+
 @check(TERMINAL, level=SAFE, source=PAGE + "#rule-5", needs=LINE)
 def doubt_keeps_others_away(desk: TerminalDesk) -> None:
     """While the end of a payment is unknown the terminal takes no other task, not even a general report."""

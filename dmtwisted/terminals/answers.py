@@ -9,12 +9,13 @@ import re
 
 import msgspec
 
-from dmtwisted.answers import EXECUTED, Answer, Number, Warning, amount, refusal, render, with_member
+from dmtwisted.answers import EXECUTED, FAILED, Answer, Number, Warning, amount, refusal, render, with_member
 from dmtwisted.clock import kyiv, stamp17
 from dmtwisted.requests import TYPE_PAY, PayTask, TaskRequest
-from dmtwisted.results import Action, Refused, Res, Text, each, joined
+from dmtwisted.results import Action, Refused, Res, Text, each, in_language, joined
 from dmtwisted.security import mask_cards, mask_pan
 from dmtwisted.terminals.interface import LABELLED, Approved, Declined, Order, Verdict
+from dmtwisted.terminals.sums import another_sum
 from dmtwisted.wording import wording
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 
@@ -34,7 +35,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class TerminalInfo(msgspec.Struct, omit_defaults=True):
-    """An approved operation. `sum` is what was approved, which may be less than was asked for: see `partial`."""
+    """An approved operation. `sum` is what was approved; `partial` says why it is not what was asked for (5075)."""
 
     restxt: str
     cardmask: str
@@ -53,11 +54,15 @@ class TerminalInfo(msgspec.Struct, omit_defaults=True):
     discountName: str = ""
     partial: str = ""
     sum_asked: Number | msgspec.UnsetType = msgspec.UNSET
-    """Shows a till that looks at nothing else that another sum was approved."""
+    """What was asked for, beside another ``sum``."""
 
 
 def answer_of(caller: Caller, task: int, at: int, order: Order, verdict: Verdict) -> bytes:
-    """The answer to an operation that has ended; ``at`` is its time in milliseconds since 1970."""
+    """The answer to an operation that has ended; ``at`` is its time in milliseconds since 1970.
+
+    An approval over another sum is no success, for a till that looks at ``res`` alone would take all of it as paid.
+    It has its ``info`` all the same, because money moved.
+    """
     if isinstance(verdict, Declined):
         return refusal_of(caller, task, at, verdict.refused())
     answer = Answer(
@@ -70,6 +75,12 @@ def answer_of(caller: Caller, task: int, at: int, order: Order, verdict: Verdict
         dt=stamp17(at),
         info=info_of(order, verdict, caller.language),
     )
+    if verdict.partial:
+        other = another_sum(verdict, order.wanted, Res.ANOTHER_SUM.action)
+        answer.task_status, answer.res, answer.res_action = FAILED, other.res.code, int(other.action)
+        answer.errortxt = other.errortxt(caller.language)
+        answer.aq_errortxt = in_language(other.aq_errortxt, caller.language)
+        answer.warnings = [Warning.by(other, caller.language)]
     return _labelled(render(answer), task, caller)
 
 
@@ -99,7 +110,7 @@ def info_of(order: Order, approved: Approved, language: str) -> TerminalInfo:
         cardmask=approved.cardmask,
         paysys=approved.paysys,
         bankname=approved.bank,
-        sum=amount(approved.sum),
+        sum=amount(approved.kopecks),
         payid=approved.auth_code,
         refundid=approved.rrn,
         cancelid=approved.cancelid,

@@ -47,6 +47,8 @@ class TerminalDriver(Generic[S]):
 
     log = Logger()
     keeps_early = False
+    names_sum = True
+    """Whether approvals of this wire name their sum, so that another one is noticed."""
 
     def __init__(self, settings: S, unreached: Callable[[WireError], Refused]) -> None:
         self._settings, self._unreached = settings, unreached

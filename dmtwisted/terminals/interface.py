@@ -87,9 +87,14 @@ class Order(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Approved(msgspec.Struct, frozen=True, omit_defaults=True, tag="approved"):
-    """It happened. ``sum`` is what was approved, in kopecks; it may be less than what was asked for."""
+    """It happened.
 
-    sum: int = 0
+    A driver gives ``sum`` as the terminal reports it, in kopecks: `None` only where the wire names none, and
+    `protocols.terminals.amounts.NOT_A_SUM` for one that cannot be read. `dmtwisted.terminals.sums` compares it with
+    what was asked for; afterwards it is what was approved, which may be less.
+    """
+
+    sum: int | None = 0
     text: str = ""
     cardmask: str = ""
     paysys: str = ""
@@ -104,7 +109,13 @@ class Approved(msgspec.Struct, frozen=True, omit_defaults=True, tag="approved"):
     discount: str = ""
     """The name of the discount group of a card that was only read."""
     partial: str = ""
-    """Why less was approved than asked for; empty when all of it was."""
+    """Why another sum was approved than asked for; empty when all of it was. A driver may know a reason."""
+
+    @property
+    def kopecks(self) -> int:
+        """``sum`` after it was compared."""
+        assert self.sum is not None
+        return self.sum
 
 
 class Declined(msgspec.Struct, frozen=True, omit_defaults=True, tag="declined"):
@@ -215,7 +226,7 @@ class ITerminal(Interface):
         """
 
     async def perform(order: Order, snapshot: bytes, keep: Keep) -> Verdict:
-        """Do it.
+        """Do it. The sum of an approval is the terminal's own, never that of ``order``.
 
         :raises Refused: when the terminal certainly did not take it.
         :raises WireError: when it may have taken it, and the end is unknown.

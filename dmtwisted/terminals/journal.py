@@ -1,7 +1,8 @@
 """The operations of one terminal in the journal, and the steps by which the journal learns of them.
 
-Two outcomes need care. One that the store did not confirm is held here and stored before anything else. One that no
-caller has received is marked, so that a repeat gets it.
+Three outcomes need care. One that the store did not confirm is held here and stored before anything else. One that
+no caller has received is marked, so that a repeat gets it. And the sum of each is compared with the one that was
+asked for (`dmtwisted.terminals.sums`), because no driver has another way to a durable outcome.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from dmtwisted.answers import warned
+from dmtwisted.answers import res_of, warned
 from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import Intent, OperationQuery, OperationRow, Outcome, State, StoreFailed
 from dmtwisted.terminals.answers import Caller, answer_of, charged_before, masked, refusal_of
 from dmtwisted.terminals.interface import LABELLED, Approved, Order, Task, Verdict
+from dmtwisted.terminals.sums import AnotherSum, checked
 
 KIND = "pay"
 """The kind of a terminal's operations in the journal."""
@@ -61,6 +63,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     unheard: bool = False
     """It ended when no caller was waiting for it any more."""
     before: Charged | None = None
+    other: Approved | None = None
+    """The approval over a sum that cannot be right, for which a person has to read the slip."""
 
     def warned(self, answer: bytes) -> bytes:
         """``answer`` of this operation, with a warning when its label was charged before."""
@@ -102,6 +106,7 @@ class PayJournal:
     def __init__(self, device_n: int, store: IStore, clock: ServiceClock) -> None:
         self._n, self._store, self._clock = device_n, store, clock
         self._unconfirmed: dict[int, Outcome] = {}
+        self._contradicted: dict[int, AnotherSum] = {}
 
     async def begin(self, task: int, record: Record) -> Operation:
         """Store an operation before its effect."""
@@ -117,17 +122,52 @@ class PayJournal:
         return replace(operation, record=record)
 
     async def hold(self, operation: Operation, verdict: Verdict) -> None:
-        """Store a verdict that the terminal may still take back: the operation stays open."""
-        record = msgspec.structs.replace(operation.record, sent=True, verdict=masked(verdict), unheard=True)
+        """Store a verdict that the terminal may still take back: the operation stays open.
+
+        :raises AnotherSum: as `end`.
+        """
+        verdict = self._checked(operation, verdict)
+        record = msgspec.structs.replace(operation.record, sent=True, verdict=verdict, unheard=True)
         await self._store.note(operation.n, _encode(record))
 
-    async def end(self, operation: Operation, verdict: Verdict, heard: bool = True) -> Operation:
-        """Store how it ended; ``heard`` says whether a caller is waiting for it."""
-        verdict, old = masked(verdict), operation.record
+    async def end(self, operation: Operation, verdict: Verdict, heard: bool = True) -> Verdict:
+        """Store how it ended, and return that; ``heard`` says whether a caller is waiting for it.
+
+        :raises AnotherSum: when the terminal approved a sum that cannot be right, now or before; nothing is stored.
+        """
+        verdict = self._checked(operation, verdict)
+        await self._end(operation, verdict, heard)
+        return verdict
+
+    async def settle(self, operation: Operation, verdict: Verdict) -> None:
+        """Store how it ended, as a person says."""
+        self._contradicted.pop(operation.n, None)
+        await self._end(operation, verdict, heard=False)
+
+    async def _end(self, operation: Operation, verdict: Verdict, heard: bool) -> None:
+        old = operation.record
         record = msgspec.structs.replace(old, sent=True, verdict=verdict, unheard=not heard)
         answer = old.warned(answer_of(old.caller, operation.task, operation.at, old.order, verdict))
-        state, res = (State.DONE, 0) if isinstance(verdict, Approved) else (State.REFUSED, verdict.res)
-        return await self._conclude(operation, state, record, res, answer)
+        state = State.DONE if isinstance(verdict, Approved) else State.REFUSED
+        res = res_of(answer)
+        await self._conclude(operation, state, record, res, answer)
+
+    def _checked(self, operation: Operation, verdict: Verdict) -> Verdict:
+        known = self.contradiction(operation)
+        if known is not None:
+            raise known
+        try:
+            return checked(operation.record.order, masked(verdict))
+        except AnotherSum as other:
+            # Whatever its driver makes of that now, the operation is a person's.
+            self._contradicted[operation.n] = other
+            raise
+
+    def contradiction(self, operation: Operation) -> AnotherSum | None:
+        """The approval of this operation over a sum that cannot be right, if the terminal reported one."""
+        record = operation.record
+        stored = None if record.other is None else AnotherSum(record.other, record.order.wanted)
+        return self._contradicted.get(operation.n, stored)
 
     async def close(self, operation: Operation, refused: Refused) -> Operation:
         """Store that nothing happened, and why."""
@@ -135,6 +175,10 @@ class PayJournal:
 
     async def doubt(self, operation: Operation, refused: Refused) -> Operation:
         """Store that the end is unknown, and what the caller was answered."""
+        other = self.contradiction(operation)
+        if other is not None:
+            record = msgspec.structs.replace(operation.record, sent=True, verdict=None, other=other.approved)
+            operation = replace(operation, record=record)
         return await self._refuse(operation, State.UNKNOWN, refused)
 
     async def _refuse(self, operation: Operation, state: State, refused: Refused) -> Operation:
@@ -218,7 +262,7 @@ class PayJournal:
                 continue
             # Of a payment that stopped at its card the first operation has the card only.
             if operation.task != Task.READ_CARD or verdict.rrn or verdict.cancelid:
-                return Charged(verdict.sum, operation.at, verdict.rrn)
+                return Charged(verdict.kopecks, operation.at, verdict.rrn)
         return None
 
     async def last_ended(self) -> Operation | None:

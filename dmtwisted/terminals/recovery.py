@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
@@ -18,7 +19,7 @@ from twisted.logger import Logger
 from dmtwisted.crash_points import reached
 from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.values import State, StoreFailed
-from dmtwisted.terminals.answers import broken_off, masked
+from dmtwisted.terminals.answers import broken_off
 from dmtwisted.terminals.interface import (
     Activity,
     Approved,
@@ -31,6 +32,7 @@ from dmtwisted.terminals.interface import (
     Verdict,
 )
 from dmtwisted.terminals.journal import Operation, PayJournal
+from dmtwisted.terminals.sums import LESS, AnotherSum
 from dmtwisted.wording import wording
 from protocols.errors import Silent, WireError
 
@@ -95,9 +97,14 @@ class Recovery:
     async def find_out(self, operation: Operation, error: Exception | None, patience: float) -> Verdict | Refused:
         """What the terminal reports about an operation, stored; a refusal when it stays open or never started.
 
+        A terminal that has approved a sum that cannot be right is not asked: only its slip is worth something then.
+
         :param error: what broke it; `None` when no caller waits for it any more.
         :param patience: seconds that asking may take.
         """
+        known = self._journal.contradiction(operation)
+        if known is not None:
+            return await self._doubt(operation, known.refused(), str(known))
         uid = operation.record.order.uid
         self._expect(operation)
         self._asking_for = uid
@@ -107,6 +114,8 @@ class Recovery:
             reached("payment.asked-after")
             # A late message of the operation itself is worth more than any answer about it.
             return await self._store(operation, self._came_meanwhile.pop(uid, found), error)
+        except AnotherSum as other:
+            return await self._doubt(operation, other.refused(), str(other))
         finally:
             self._asking_for = ""
             self._progressed(TerminalProgress(Activity.IDLE))
@@ -135,11 +144,13 @@ class Recovery:
                 try:
                     found: Found = await self._driver.find_out(record.order, record.snapshot, keep, patience)
                     return found
+                except AnotherSum:
+                    raise
                 except (Refused, WireError) as error:
                     if not persistence or not tired.active():
                         return Undecided(str(error), isinstance(error, Silent) and error.taken)
                 await deferLater(self._clock, BETWEEN_TRIES)
-        except (StoreFailed, CancelledError):
+        except (StoreFailed, CancelledError, AnotherSum):
             raise
         except Exception as error:
             self.log.failure("{device}: an internal error while asking the terminal", device=self._name)
@@ -152,9 +163,7 @@ class Recovery:
     async def _store(self, operation: Operation, found: Found, error: Exception | None) -> Verdict | Refused:
         if isinstance(found, Approved | Declined):
             self._expected.pop(operation.record.order.uid, None)
-            verdict = masked(found)
-            await self._journal.end(operation, verdict, heard=error is not None)
-            return verdict
+            return await self._journal.end(operation, found, heard=error is not None)
         held = (await self._journal.now(operation)).record.verdict
         if held is not None and not self._early:
             # The driver made it durable, and then the line broke.
@@ -164,14 +173,18 @@ class Recovery:
             await self._journal.close(operation, refused)
             reached("payment.never-taken")
             return refused
-        refused = broken_off(error, Action.COLLISION, found.why, found.taken)
+        return await self._doubt(operation, broken_off(error, Action.COLLISION, found.why, found.taken), found.why)
+
+    async def _doubt(self, operation: Operation, refused: Refused, why: str) -> Refused:
         # Every caller that asks again gets this answer; the log has it once.
-        if not self._closed and operation.state is not State.UNKNOWN:
+        other = self._journal.contradiction(operation)
+        known = operation.state is State.UNKNOWN and (other is None or operation.record.other is not None)
+        if not self._closed and not known:
             self.log.warn(
                 "{device}: the end of operation {n} is unknown: {why}",
                 device=self._name,
                 n=operation.n,
-                why=found.why,
+                why=why,
             )
             await self._journal.doubt(operation, refused)
             reached("payment.doubt-stored")
@@ -185,9 +198,13 @@ class Recovery:
         if not operation.open:
             raise Refused(Res.NOTHING_TO_CONFIRM)
         said: Verdict = Approved(sum=operation.record.order.wanted, text=SETTLED)
+        other = operation.record.other
+        if other is not None and other.kopecks > 0:
+            # The slip has what the terminal reported.
+            said = msgspec.structs.replace(other, text=SETTLED, partial=LESS)
         if not approved:
             said = Declined.of(Res.REQUEST_NOT_TAKEN, text=SETTLED)
-        await self._journal.end(operation, said, heard=False)
+        await self._journal.settle(operation, said)
 
     def late(self, uid: str, verdict: Verdict) -> None:
         """Store a verdict that came after its operation was given up."""
@@ -219,7 +236,10 @@ class Recovery:
         now = await self._journal.now(operation)
         # Only an operation that was closed without certainty is corrected.
         if now.open or (isinstance(verdict, Approved) and now.state is State.REFUSED):
-            await self._journal.end(operation, verdict, heard=False)
+            try:
+                await self._journal.end(now, verdict, heard=False)
+            except AnotherSum as other:
+                await self._doubt(now, other.refused(), str(other))
 
 
 def keeper(journal: PayJournal, operation: Callable[[], Operation], early: bool) -> Keep:

@@ -202,8 +202,8 @@ class TerminalService:
     async def _whole_or_part(self, order: Order) -> Order:
         """A cancel may name a sum; the journal knows whether that is the whole operation."""
         meant = await self._journal.named(order.cancelid)
-        if meant is not None and order.sum in (0, meant.sum):
-            return msgspec.structs.replace(order, sum=meant.sum)
+        if meant is not None and order.sum in (0, meant.kopecks):
+            return msgspec.structs.replace(order, sum=meant.kopecks)
         return msgspec.structs.replace(order, part=order.sum > 0)
 
     # Stored operations
@@ -311,17 +311,18 @@ class TerminalService:
                     verdict = masked(await ending)
                 finally:
                     run.over = True
-            except Refused as refused:
-                await self._journal.close(run.operation, refused)
-                raise
+                reached("payment.verdict-heard")
+                verdict = await self._journal.end(run.operation, verdict)
             except StoreFailed:
                 raise
             except Exception as error:
-                if not isinstance(error, WireError | CancelledError):
+                why = self._journal.contradiction(run.operation) or error
+                if isinstance(why, Refused):
+                    await self._journal.close(run.operation, why)
+                    raise
+                if not isinstance(why, WireError | CancelledError):
                     self.log.failure("{device}: an internal error", device=self._name)
-                return await self._after_break(run.operation, error)
-            reached("payment.verdict-heard")
-            await self._journal.end(run.operation, verdict)
+                return await self._after_break(run.operation, why)
             reached("payment.outcome-stored")
             return verdict
         except StoreFailed as error:

@@ -82,6 +82,7 @@ class CaisseApDevice(TerminalDevice["_CaisseApLine"]):
             pan=card.pan.replace("*", "#") if card is not None else "",
             expiry=card.expiry if card is not None else "",
             contract="6424242",
+            more={"CB": outcome.told} if outcome.told else {},
         )
 
 

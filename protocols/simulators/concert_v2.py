@@ -154,7 +154,11 @@ class _ConcertLine(TerminalLine):
         if ending.line in (Then.LOST_BEFORE, Then.LOST_AFTER):
             self._hang_up()
         elif ending.outcome is not None:
-            whole = frame(self._device.answer(ask, ending.outcome).encode())
+            answer = self._device.answer(ask, ending.outcome).encode()
+            if ending.outcome.told:
+                # Eight characters hold no negative number; a till reads them as they come.
+                answer = answer[:3] + ending.outcome.told.encode("ascii", "replace")[:8].zfill(8) + answer[11:]
+            whole = frame(answer)
             if ending.line is Then.GARBAGE:
                 whole = whole[:-1] + bytes((whole[-1] ^ SPOILT,))
             self._tell_later(whole)

@@ -306,7 +306,7 @@ class NexoDevice(Resource):
         return PaymentAnswer(
             response,
             transaction=Transaction(outcome.rrn, _time(outcome)),
-            approved_amount=outcome.amount,
+            approved_amount=outcome.reported,
             cash=outcome.cash,
             currency=self.currency if category is Category.PAYMENT else "",
             approval_code=outcome.auth_code if category is Category.PAYMENT else "",

@@ -415,7 +415,7 @@ def _transaction(outcome: Outcome) -> Transaction:
     """An operation that the bank decided, as an answer has it."""
     card = outcome.card
     return Transaction(
-        amount=outcome.amount or outcome.asked,
+        amount=outcome.reported if outcome.approved else outcome.asked,
         approval_code=outcome.auth_code,
         card_expiry_date=card.expiry if card else "",
         date=f"{outcome.at:%d.%m.%Y}",

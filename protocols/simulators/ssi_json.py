@@ -364,7 +364,7 @@ def _result_of(outcome: Outcome) -> Result:
     return Result(
         original_trn_name=_NAMES.get(outcome.kind, ""),
         transaction_result=word,
-        trans_amount=outcome.amount or outcome.asked,
+        trans_amount=outcome.reported if outcome.approved else outcome.asked,
         cash_amount=outcome.cash or None,
         auth_code=outcome.auth_code,
         rrn=outcome.rrn,

@@ -24,7 +24,8 @@ line::
 - with `refuse`: the name of a `Cause` (``journal_full``, ``cancelled``, ``no_link``, …); ``busy`` for a terminal that
   works for another till; anything else is a code of the bank or of the wire, passed on as it is (`05` when absent);
 - with `accept`, `lost_after`, `garbage`: ``partial:5000`` approves 50.00 at most, ``no_cash`` leaves out the cash of
-  a cashback.
+  a cashback, ``sum:99900`` takes and reports 999.00 whatever was asked for, ``sum:-100``, ``sum:0`` and ``sum:nan``
+  only report that.
 
 **Memory**: the ledger, and beside it ``<ledger>.journal`` with what the ledger lacks, written first. A line without
 an entry in the ledger never happened. Without a journal the ledger alone gives numbers and sums.
@@ -47,6 +48,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from protocols.simulators.ledger import ACCEPTED, REFUSED, Entry, Ledger
 from protocols.simulators.scenario import Scenario, Then
+from protocols.terminals.amounts import signed
 from protocols.terminals.lines import stop
 
 PAYMENT, REFUND, CANCEL, SETTLEMENT = "payment", "refund", "cancel", "settlement"
@@ -59,7 +61,7 @@ MONEY = frozenset({PAYMENT, REFUND})
 
 KYIV = ZoneInfo("Europe/Kyiv")
 
-BUSY, PARTIAL, NO_CASH = "busy", "partial:", "no_cash"
+BUSY, PARTIAL, NO_CASH, SUM = "busy", "partial:", "no_cash", "sum:"
 """Codes of a rule, see above."""
 
 DO_NOT_HONOUR, RECORD_NOT_FOUND, PARTLY_APPROVED, APPROVED = "05", "25", "10", "00"
@@ -203,6 +205,14 @@ class Outcome:
     """RRN of the operation that this one reverses."""
     totals: Totals | None = None
     slip: str = ""
+    told: str = ""
+    """What a rule has the terminal report as the sum."""
+
+    @property
+    def reported(self) -> int:
+        """The sum that the terminal reports."""
+        told = signed(self.told)
+        return self.amount if told is None else told
 
     @property
     def partial(self) -> bool:
@@ -715,12 +725,15 @@ class Terminal:
         reverses: str = "",
         totals: Totals | None = None,
     ) -> Outcome:
+        told = operation.code.removeprefix(SUM) if operation.code.startswith(SUM) else ""
+        amount = max(signed(told) or 0, 0) or amount
         outcome = self._outcome(
             operation, approved=True, amount=amount, code=code, cash=cash, reverses=reverses, totals=totals
         )
         stan = self._stan % _NUMBERS + 1
         outcome = replace(
             outcome,
+            told=told,
             stan=stan,
             rrn=f"{outcome.at:%Y%j%H}"[3:] + f"{stan:06d}",
             auth_code=f"{stan * 7919 % 1_000_000:06d}",

@@ -544,7 +544,7 @@ class ZvtLine(Protocol):
         return m.StatusInformation(
             Fields.of(
                 (f.RESULT, bytes([_result(outcome)])),
-                (f.AMOUNT, bcd(abs(outcome.amount), 6) if outcome.approved and outcome.kind != CARD else None),
+                (f.AMOUNT, _amount(outcome) if outcome.approved and outcome.kind != CARD else None),
                 (f.TRACE, trace),
                 (f.TIME, bytes.fromhex(f"{outcome.at:%H%M%S}")),
                 (f.DATE, bytes.fromhex(f"{outcome.at:%m%d}")),
@@ -560,6 +560,12 @@ class ZvtLine(Protocol):
                 (f.TOTALS, totals),
             )
         )
+
+
+def _amount(outcome: Outcome) -> bytes:
+    """The sum; its field has no negative numbers, so a rule's number below zero has nibbles that are no digits."""
+    reported = outcome.reported if outcome.told else abs(outcome.amount)
+    return bcd(reported, 6) if reported >= 0 else b"\xff" * 6
 
 
 CHARSET = "cp1125"

@@ -534,7 +534,11 @@ class ConcertProtocol(Protocol):
         """Have a late answer kept, then acknowledge it."""
 
         def not_kept(reason: Failure) -> None:
-            self.log.failure("a late answer was not kept", reason)
+            if reason.check(LookupError):
+                # The terminal may say anything; only a fault of ours is one.
+                self.log.warn("a late answer was not kept: {why}", why=reason.getErrorMessage())
+            else:
+                self.log.failure("a late answer was not kept", reason)
 
         maybeDeferred(self._late, answer).addCallbacks(lambda _: self._acknowledge(), not_kept)
 

@@ -157,12 +157,13 @@ def _task_answers(answer: Schema) -> dict[str, Schema]:
     refusal["properties"]["res"] = {"allOf": [ref("ResultCode"), {"exclusiveMinimum": 0}]}
     made = {"Refusal": refusal}
     success: Schema = {"const": 0, "description": "Done."}
+    taken: Schema = {"enum": [0, Res.ANOTHER_SUM.code], "description": "0: done; 5075: over another sum, see info."}
     for name in INFOS:
         terminal = name == "TerminalInfo"
         kind = TYPE_PAY if terminal else 2 if name == "PrinterInfo" else 1
         made[name.removesuffix("Info") + "Answer"] = answered(
             f"A successful task; info is {name}.",
-            {"res": success, "type": {"const": kind}, "info": ref(name)},
+            {"res": taken if terminal else success, "type": {"const": kind}, "info": ref(name)},
             label if terminal else forms,
         )
     made["TaskAnswer"] = {

@@ -106,6 +106,7 @@ class Ecr17Driver(ProvingDriver[Ecr17Settings]):
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "ecr17"
+    names_sum = False
     terminal: Ecr17Terminal
     _card_first: ConfirmedCard
 
@@ -312,7 +313,8 @@ class Ecr17Driver(ProvingDriver[Ecr17Settings]):
             return self._declined(order, answer.result, answer.text)
         stan = answer.stan.strip() if _names(answer) else ""
         return Approved(
-            sum=answer.conversion.cents if answer.conversion is not None else order.wanted,
+            # Only a payment in the card's own currency names its sum.
+            sum=answer.conversion.cents if answer.conversion is not None else None,
             cardmask=answer.card,
             auth_code=answer.auth,
             rrn=answer.online.strip() or stan,

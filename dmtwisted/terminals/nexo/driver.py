@@ -42,6 +42,7 @@ from dmtwisted.terminals.proof import batch_closed
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.wording import wording
 from protocols.errors import Garbled, NotReached, WireError
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.nexo.messages import (
     LONGEST_ID,
     CardAnswer,
@@ -344,11 +345,10 @@ class NexoDriver(TerminalDriver[NexoSettings]):
         partly = answer.response.result is Result.PARTIAL
         if partly and answer.approved_amount is None:
             raise Garbled("a part was approved, but the terminal does not say how much")
-        amount = order.wanted if answer.approved_amount is None else answer.approved_amount
-        less = order.task != Task.CANCEL and amount != order.wanted
+        ours = answer.currency in ("", self._settings.currency)
         named = "" if answer.transaction is None else f"{answer.transaction.id}{BETWEEN}{answer.transaction.at}"
         return Approved(
-            sum=amount,
+            sum=answer.approved_amount if ours else NOT_A_SUM,
             cardmask=answer.card,
             paysys=answer.brand,
             auth_code=answer.approval_code,
@@ -356,7 +356,6 @@ class NexoDriver(TerminalDriver[NexoSettings]):
             cancelid=named,
             slip=_slip(answer.receipts),
             terminal_id=self._settings.poi_id,
-            partial="another sum was approved" if partly or less else "",
         )
 
     def _totals(self, order: Order, answer: TotalsAnswer) -> Verdict:

@@ -365,16 +365,13 @@ def _general(order: Order, text: str) -> Declined:
 def _approved(order: Order, reply: Reply) -> Approved:
     """An approval; a terminal that prints by itself may send only its code."""
     booked = reply.transaction
-    wanted = order.wanted
-    amount = booked.amount if booked.amount is not None else wanted
-    partial = ""
+    amount, partial = booked.amount, reply.text or f"another sum was approved, code {reply.code}"
     if booked.result_cashback is False:
         # The goods are paid and no cash was given; firmwares differ in the amount that they report then.
-        amount, partial = min(amount, order.sum), booked.result or "no cash was given"
-    elif order.task not in _WITHOUT_SUM and wanted and amount != wanted:
-        partial = reply.text or f"another sum was approved, code {reply.code}"
+        partial = booked.result or "no cash was given"
+        amount = order.sum if amount in (None, order.wanted) else amount
     return Approved(
-        sum=0 if order.task in _WITHOUT_SUM else amount,
+        sum=amount,
         text=booked.result or reply.text,
         cardmask=booked.pan,
         paysys=booked.payment_system or booked.issuer_name,
@@ -388,9 +385,6 @@ def _approved(order: Order, reply: Reply) -> Approved:
         agreement=booked.agreement_number,
         partial=partial,
     )
-
-
-_WITHOUT_SUM = READING | {Task.SETTLEMENT}
 
 
 def _card(order: Order, shown: PresentedCard) -> Approved:

@@ -334,7 +334,7 @@ class SsiDriver(TerminalDriver[SsiSettings]):
             return self._without_result(order, reply)
         result = reply.result
         if reply.approved:
-            return _approved(order, reply)
+            return _approved(reply)
         own, details = OWN_CODE.match(result.error_details), result.error_details
         code = own[0] if own is not None else ""
         if reply.stage is Stage.CANCELLED or code == CANCELLED:
@@ -393,11 +393,10 @@ _CAUSES = frozenset(f"E{number}" for number in range(10, 20))
 _NOT_TAKEN = frozenset({Res.TERMINAL_BUSY.code, Res.REQUEST_NOT_TAKEN.code, Res.TASK_NOT_SUPPORTED.code})
 
 
-def _approved(order: Order, reply: Reply) -> Approved:
-    result, wanted = reply.result, order.wanted
-    amount = result.trans_amount if result.trans_amount is not None else wanted
+def _approved(reply: Reply) -> Approved:
+    result = reply.result
     return Approved(
-        sum=amount,
+        sum=result.trans_amount,
         text=result.transaction_result,
         cardmask=result.pan,
         paysys=result.bin_name,
@@ -408,7 +407,7 @@ def _approved(order: Order, reply: Reply) -> Approved:
         slip=result.receipt,
         terminal_id=result.terminal_id,
         merchant=result.merchant_id,
-        partial=f"another sum was approved: {result.transaction_result}" if wanted and amount != wanted else "",
+        partial=f"another sum was approved: {result.transaction_result}",
     )
 
 

@@ -60,6 +60,7 @@ from dmtwisted.terminals.zvt.settings import BAUDRATE, CAPABILITIES, PORT, SERVI
 from dmtwisted.wording import wording
 from protocols.errors import Garbled, NotReached, WireError
 from protocols.serial import SerialEndpoint
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.lines import open_line, silent
 from protocols.terminals.zvt import codes
 from protocols.terminals.zvt.link import line_settings
@@ -225,7 +226,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
 
         async def store(status: StatusInformation) -> None:
             if status.result == codes.OK:
-                await keep(_approved(order, status, ""))
+                await keep(self._approved(order, status, ""))
                 self._booked = order.uid, Receipt.of(status)
 
         return store
@@ -252,7 +253,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
                 raise _not_taken(order, read.result)
             if not read.done or read.status is None:
                 return self._declined(order, read)
-            card.callback(_approved(order, read.status, "", order.sum))
+            card.callback(self._approved(order, read.status, "", order.sum))
             self._report(Activity.WAITING_CASHIER)
             wanted = await self._card_first.confirmed()
             if wanted is None:
@@ -305,7 +306,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
             return found
         assert answer is not None and status is not None
         if status.result == codes.OK:
-            return _approved(order, status, "")
+            return self._approved(order, status, "")
         return self._declined(order, answer, status.result)
 
     # The line
@@ -463,7 +464,7 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
             text = "the payment could not be stored, so the terminal took it back on request"
             return Declined.of(Res.REQUEST_NOT_TAKEN, text=text)
         if order.task in (Task.TOTALS, Task.SETTLEMENT) and answer.done:
-            return _approved(order, answer.status, _slips(answer), 0)
+            return self._approved(order, answer.status, _slips(answer), 0)
         if not answer.done and not answer.doubtful:
             return self._declined(order, answer)
         if answer.doubtful and (answer.stored or order.task not in (Task.CANCEL, Task.SETTLEMENT)):
@@ -472,7 +473,33 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
             raise Garbled("the terminal completed without reporting a booking")
         if not answer.done:
             raise Garbled("the terminal reported a booking, and then aborted")
-        return _approved(order, answer.status, _slips(answer))
+        return self._approved(order, answer.status, _slips(answer))
+
+    def _approved(
+        self, order: Order, status: StatusInformation | None, slip: str, amount: int | None = None
+    ) -> Approved:
+        """An approval.
+
+        :param amount: the sum of the answer instead of the terminal's own.
+        """
+        if status is None:
+            return Approved(sum=amount or 0, slip=slip)
+        if amount is None:
+            # A booking names its sum; only a reversal may leave it out.
+            amount = status.amount if status.amount is not None or order.task == Task.CANCEL else 0
+            if status.currency not in (None, self._settings.currency):
+                amount = NOT_A_SUM
+        return Approved(
+            sum=amount,
+            cardmask=status.pan,
+            paysys=status.card_name,
+            auth_code=status.authorisation,
+            rrn=f"{status.trace:06d}" if status.trace else "",
+            cancelid=f"{status.receipt:04d}" if status.receipt else "",
+            slip=slip,
+            terminal_id=status.terminal_id,
+            merchant=status.vu_number,
+        )
 
     def _declined(self, order: Order, answer: ZvtAnswer, result: int | None = None) -> Declined:
         """The refusal for a result code; that of ``answer`` unless another one is given."""
@@ -521,30 +548,6 @@ def _of_terminal(order: Order, code: int, text: str) -> Declined:
     if res is None and code in codes.RESULTS:
         res = Res.TERMINAL_ERROR
     return catalogued(order, res, f"{code:02X}", text, text)
-
-
-def _approved(order: Order, status: StatusInformation | None, slip: str, amount: int | None = None) -> Approved:
-    """An approval.
-
-    :param amount: the sum of the answer instead of the terminal's own.
-    """
-    if status is None:
-        return Approved(sum=amount or 0, slip=slip)
-    approved = status.amount if status.amount is not None else order.wanted
-    approved = approved if amount is None else amount
-    less = order.task != Task.CANCEL and amount is None and order.wanted and approved != order.wanted
-    return Approved(
-        sum=approved,
-        cardmask=status.pan,
-        paysys=status.card_name,
-        auth_code=status.authorisation,
-        rrn=f"{status.trace:06d}" if status.trace else "",
-        cancelid=f"{status.receipt:04d}" if status.receipt else "",
-        slip=slip,
-        terminal_id=status.terminal_id,
-        merchant=status.vu_number,
-        partial="another sum was approved" if less else "",
-    )
 
 
 def _slips(answer: ZvtAnswer) -> str:

@@ -51,7 +51,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
         if not isinstance(verdict, Approved) or not verdict.cancelid.isdecimal():
             return None
         trace = int(verdict.rrn) if verdict.rrn.isdecimal() else 0
-        return cls(int(verdict.cancelid), trace, verdict.sum, card=verdict.cardmask)
+        return cls(int(verdict.cancelid), trace, verdict.kopecks, card=verdict.cardmask)
 
 
 class Batch(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ from protocols.terminals.nexo.tree import (
     minor,
     money,
     read,
+    reported,
     text,
     write,
 )
@@ -424,8 +425,8 @@ def _line(written: str) -> str:
 class PaymentAnswer:
     """The final answer to a payment or a reversal.
 
-    ``approved_amount`` is what was approved, in hundredths; `None` when it is missing. ``transaction`` is the
-    terminal's own name for it: what a reversal names.
+    ``approved_amount`` is what was approved, in hundredths; `None` when it is missing, `NOT_A_SUM` when it cannot be
+    read. ``transaction`` is the terminal's own name for it: what a reversal names.
     """
 
     response: Response
@@ -494,7 +495,7 @@ class PaymentAnswer:
             Response._of(body),
             Transaction._of(sale) if sale else None,
             Transaction._of(transaction) if transaction else None,
-            minor(body, "ReversedAmount") if reversal else minor(amounts, "AuthorizedAmount"),
+            reported(body, "ReversedAmount") if reversal else reported(amounts, "AuthorizedAmount"),
             minor(amounts, "CashBackAmount") or 0,
             text(amounts, "Currency"),
             text(branch(result, "PaymentAcquirerData"), "ApprovalCode"),

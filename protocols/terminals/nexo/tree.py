@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from protocols.errors import Garbled
+from protocols.terminals.amounts import NOT_A_SUM
 
 Tree: TypeAlias = Mapping[str, Any]
 """A JSON object."""
@@ -92,3 +93,9 @@ def minor(tree: Tree, name: str) -> int | None:
     if not amount.is_finite() or abs(amount) > _MOST_MINOR or amount != amount.to_integral_value():
         return None
     return int(amount)
+
+
+def reported(tree: Tree, name: str) -> int | None:
+    """An approved amount in hundredths; `None` when there is none, `NOT_A_SUM` when it is not exact."""
+    amount = minor(tree, name)
+    return NOT_A_SUM if amount is None and tree.get(name) is not None else amount

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.typed_members import Wire
 
 _AMOUNT = re.compile(r"(?P<whole>[0-9]{1,12})(?:[.,](?P<part>[0-9]{1,2}))?")
@@ -26,11 +27,11 @@ def kopecks_of(text: str) -> int:
     return int(found["whole"]) * 100 + int((found["part"] or "0").ljust(2, "0"))
 
 
-def _or_none(text: str) -> int | None:
+def _reported(text: str) -> int | None:
     try:
-        return kopecks_of(text)
+        return kopecks_of(text) if text.strip() else None
     except ValueError:
-        return None
+        return NOT_A_SUM
 
 
 def _or_blank(kopecks: int | None) -> str:
@@ -44,10 +45,10 @@ def _none_if_blank(text: str) -> int | None:
 Kopecks = Annotated[int, Wire(amount_text, kopecks_of)]
 """An amount that must be there."""
 
-LOOSE_KOPECKS = Wire(amount_text, _or_none)
+LOOSE_KOPECKS = Wire(amount_text, _reported)
 
-OptionalKopecks = Annotated[int | None, Wire(_or_blank, _or_none)]
-"""An amount in an answer: `None` when it is blank or unreadable, because the rest of the answer still counts."""
+OptionalKopecks = Annotated[int | None, Wire(_or_blank, _reported)]
+"""An amount in an answer: `None` when it is blank, `NOT_A_SUM` when it is none, for the rest still counts."""
 
 KopecksOrBlank = Annotated[int | None, Wire(_or_blank, _none_if_blank)]
 """An amount that must be there, but may be blank."""

@@ -25,6 +25,7 @@ import msgspec
 
 from protocols.checksums import lrc
 from protocols.errors import Garbled
+from protocols.terminals.amounts import signed
 from protocols.terminals.loose_json import flag_of, masked, read_object, text_of, texts_of, write_object
 from protocols.terminals.typed_members import Members, Wire
 
@@ -163,13 +164,7 @@ def _stage(text: str) -> Stage:
     return Stage.DECLINED
 
 
-def _number_or_none(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) <= 15 else None
-
-
-OptionalKopecks = Annotated[
-    int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), _number_or_none)
-]
+OptionalKopecks = Annotated[int | None, Wire(lambda kopecks: "" if kopecks is None else str(kopecks), signed)]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, get_args
 
 from protocols.errors import Garbled
+from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.zvt import fields as f
 from protocols.terminals.zvt.apdu import Apdu
 from protocols.terminals.zvt.fields import NO_FIELDS, Fields, bcd, from_bcd, masked_pan
@@ -381,6 +382,14 @@ class StatusInformation(_OfFields):
     control = 0x040F
 
     @property
+    def amount(self) -> int | None:
+        """The sum in minor units, when there is one; `NOT_A_SUM` when it cannot be read."""
+        try:
+            return super().amount
+        except Garbled:
+            return NOT_A_SUM
+
+    @property
     def result(self) -> int:
         """The result, 0 for success; without one it is a success (end of day, read card)."""
         return self.fields.byte(f.RESULT)
@@ -465,7 +474,7 @@ class StatusInformation(_OfFields):
     def _read(cls, data: bytes) -> Self:
         message = super()._read(data)
         # Checked now, so that reading a property of a message that was taken never fails.
-        for name in (f.AMOUNT, f.RECEIPT, f.TRACE, f.CURRENCY):
+        for name in (f.RECEIPT, f.TRACE, f.CURRENCY):
             message.fields.number(name)
         message.totals  # noqa: B018
         return message

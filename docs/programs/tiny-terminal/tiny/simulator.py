@@ -81,4 +81,4 @@ def _told(name: str, outcome: Outcome) -> Reply:
         bank = outcome.code if outcome.cause is Cause.BANK and outcome.code.isalnum() else "05"
         return Reply("NO", (name, bank))
     card = outcome.card.pan if outcome.card is not None else "-"
-    return Reply("OK", (name, str(outcome.amount), outcome.rrn, outcome.auth_code, card))
+    return Reply("OK", (name, str(outcome.reported), outcome.rrn, outcome.auth_code, card))

@@ -76,10 +76,8 @@ class TinyTerminal(TerminalDriver[TinySettings]):
         if reply.word != "OK":
             return None
         _, kopecks, rrn, code, card = reply.members
-        partial = "a part was approved" if int(kopecks) < order.wanted else ""
-        return Approved(
-            sum=int(kopecks), text="APPROVED", cardmask=card, auth_code=code, rrn=rrn, cancelid=rrn, partial=partial
-        )
+        # The terminal's own sum: the service compares it with the one that was asked for.
+        return Approved(sum=int(kopecks), text="APPROVED", cardmask=card, auth_code=code, rrn=rrn, cancelid=rrn)
 
     # The line
 
