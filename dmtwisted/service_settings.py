@@ -48,6 +48,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         LineText,
         Meta(description="Names by which the service may be called, besides those of the configuration"),
     ] = ""
+    task_keys: Annotated[
+        bool, Meta(description="Whether tasks need a login or a key whose devices include those of the task")
+    ] = False
     # A change of the print forms goes to every register, whose own settings decide (`web.settings`).
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
     pf_charwidth: Annotated[int, Meta(ge=6, le=48, description="Kept for clients; paper decides here")] = 12

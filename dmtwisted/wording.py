@@ -505,7 +505,14 @@ only a program on the machine of the service may switch this off = вимкну�
 there are {} keys already; delete one first = ключів уже {}; спершу вилучіть один
 another register has this token = такий токен уже має інша каса
 this key exists already = такий ключ уже є
+at least one device for this role = щонайменше один пристрій для цієї ролі
+this role is for all devices; name none = ця роль для всіх пристроїв; не вказуйте жодного
 a login of 1 to {} characters = логін від 1 до {} символів
+this login exists already = такий логін уже є
+the last administrator stays; make another one first = останній адміністратор лишається; спершу \
+додайте іншого
+delete the other people first = спершу вилучіть інших людей
+there are {} people already; delete one first = людей уже {}; спершу вилучіть когось
 a password = пароль
 at most {} characters are taken = щонайбільше {} символів
 the confirmation differs from the password = підтвердження не збігається з паролем

@@ -11,6 +11,7 @@ from twisted.web.http import Request as HTTPRequest
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request
 
+from dmtwisted.access.roles import NOBODY
 from dmtwisted.requests import MAX_BODY
 
 IDLE_CONNECTION = 120.0
@@ -33,6 +34,9 @@ class BoundedRequest(Request):
 
     from_known_origin = False
     """Whether it comes from a page that the configuration lists; the gate sets it."""
+
+    permit = NOBODY
+    """What its caller may do; the gate sets it."""
 
     def gotLength(self, length: int | None) -> None:
         """The body begins: it stays in memory, for it is bounded."""

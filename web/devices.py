@@ -24,7 +24,9 @@ from protocols.simulators.ledger import Entry
 from protocols.simulators.paper import render_png
 from protocols.simulators.scenario import Rule, Scenario
 from web.answers import Done, done_with, json_answer, language_of, plain_answer, refused_in_body
+from web.filters import covered
 from web.management import HttpRefusal, answer_errors, lasting, read_object
+from web.rights import permit_of
 
 Kind = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(KINDS)})]
 
@@ -114,7 +116,8 @@ class DeviceApi:
     @app.route("/dm/api/v3/devices", methods=["GET"])
     async def list(self, request: IRequest) -> bytes:
         """All devices."""
-        return json_answer(request, 200, DeviceList([await _record(device) for device in self._devices]))
+        found = [await _record(device) for device in covered(self._devices, permit_of(request))]
+        return json_answer(request, 200, DeviceList(found))
 
     @app.route("/dm/api/v3/devices", methods=["POST"])
     async def create(self, request: IRequest) -> bytes:

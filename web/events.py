@@ -13,6 +13,8 @@ both ends notice a broken connection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from twisted.internet.interfaces import IDelayedCall, IPushProducer
 from twisted.python.failure import Failure
@@ -20,12 +22,15 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
+from dmtwisted.access.login import Access
+from dmtwisted.access.roles import Permit
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices
 from dmtwisted.events import Event, Events
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.watching import Watching
 from web.answers import error_answer, language_of, not_allowed
+from web.rights import permit_of
 
 HEARTBEAT = 15.0
 """Seconds between two comments."""
@@ -42,9 +47,13 @@ class EventStream(Resource):
 
     isLeaf = True
 
-    def __init__(self, devices: Devices, events: Events, clock: ServiceClock, default_language: str) -> None:
+    def __init__(
+        self, devices: Devices, events: Events, access: Access, clock: ServiceClock, default_language: str
+    ) -> None:
         super().__init__()
         self._events, self._clock, self._default_language = events, clock, default_language
+        self._devices, self._access = devices, access
+        access.listeners.append(self._send_away)
         self._watching = Watching(devices, events, clock)
         self._service = f"{clock.now():x}"
         self._connections: set[Connection] = set()
@@ -56,14 +65,33 @@ class EventStream(Resource):
         if len(self._connections) >= MOST_LISTENERS:
             refused = Refused(Res.NOT_NOW, note=Text("забагато слухачів", "too many listeners"))
             return error_answer(request, 503, refused, language_of(request, self._default_language))
-        connection = Connection(request, self._events, self._clock)
+        connection = Connection(request, self._events, self._clock, self._filter(permit_of(request)))
         self._connections.add(connection)
-        request.notifyFinish().addErrback(self._left, connection)
+        request.notifyFinish().addBoth(self._left, connection)
         self._watching.start()
         connection.begin(self._service)
         return NOT_DONE_YET
 
-    def _left(self, reason: Failure, connection: Connection) -> None:
+    def _send_away(self) -> None:
+        """Close the connections whose permits have ended."""
+        for connection in list(self._connections):
+            if not self._access.still_allows(connection.permit):
+                connection.close()
+
+    def _filter(self, permit: Permit) -> Callable[[Event], bool]:
+        """Whether an event is of a device that ``permit`` covers."""
+
+        def concerns(event: Event) -> bool:
+            if not permit.bound:
+                return True
+            dev_id, name = event.data.get("dev_id"), event.data.get("device")
+            if dev_id is None and name is not None:
+                dev_id = next((device.row.dev_id for device in self._devices if device.name == name), None)
+            return dev_id is not None and permit.covers(dev_id)
+
+        return concerns
+
+    def _left(self, reason: Failure | None, connection: Connection) -> None:
         connection.end()
         self._connections.discard(connection)
         if not self._connections:
@@ -72,10 +100,16 @@ class EventStream(Resource):
 
 @implementer(IPushProducer)
 class Connection:
-    """One listener. It misses events while it is too slow, and gets a ``hello`` with ``missed`` afterwards."""
+    """One listener. It misses events while it is too slow, and gets a ``hello`` with ``missed`` afterwards.
 
-    def __init__(self, request: Request, events: Events, clock: ServiceClock) -> None:
-        self._request, self._events, self._clock = request, events, clock
+    :param concerns: whether the listener may hear of an event.
+    """
+
+    def __init__(
+        self, request: Request, events: Events, clock: ServiceClock, concerns: Callable[[Event], bool]
+    ) -> None:
+        self._request, self._events, self._clock, self._concerns = request, events, clock, concerns
+        self.permit = permit_of(request)
         self._paused = self._lost = False
         self._beat: IDelayedCall | None = None
         self._service = ""
@@ -108,7 +142,15 @@ class Connection:
     def _hello(self, missed: bool) -> None:
         self._write(b"event: hello\ndata: %b\n\n" % _encode({"service": self._service, "missed": missed}))
 
+    def close(self) -> None:
+        """End the connection: the listener may not hear any more."""
+        self.end()
+        self._request.unregisterProducer()
+        self._request.finish()
+
     def _send(self, event: Event) -> None:
+        if not self._concerns(event):
+            return
         self._write(
             b"id: %b\nevent: %b\ndata: %b\n\n" % (event.name.encode(), event.kind.encode(), _encode(event.data))
         )
@@ -148,6 +190,7 @@ class Announcing(Resource):
     """A resource whose successful changes are published: devices created and deleted, operations settled."""
 
     isLeaf = True
+    asks_itself = True
 
     def __init__(self, inner: IResource, events: Events) -> None:
         super().__init__()

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from twisted.web.iweb import IRequest
 
+from dmtwisted.access.roles import Permit
 from dmtwisted.clock import SPAN_EXPECTED, span
-from dmtwisted.devices.devices import Devices
+from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import BadSettings
 
 PAGE_SIZE, LARGEST_PAGE = 50, 1000
@@ -62,17 +63,26 @@ def _whole(given: Mapping[str, str], name: str, default: int, largest: int) -> i
     return int(text)
 
 
-def devices_of(named: str, devices: Devices) -> list[int]:
-    """The numbers of the devices with the name or id ``named``; none when it is empty.
+NO_DEVICE = -1
+"""The number of no device."""
+
+
+def devices_of(named: str, devices: Devices, permit: Permit) -> list[int]:
+    """The numbers of the devices with the name or id ``named`` that the permit covers; none of them means all.
 
     :raises BadSettings: when there is no such device.
     """
     if not named:
-        return []
-    found = [device.row.n for device in devices if named in (device.name, device.row.dev_id)]
+        return [device.row.n for device in covered(devices, permit)] or [NO_DEVICE] if permit.bound else []
+    found = [device.row.n for device in covered(devices, permit) if named in (device.name, device.row.dev_id)]
     if not found:
         raise BadSettings("device", "the name or id of a device is expected")
     return found
+
+
+def covered(devices: Devices, permit: Permit) -> list[Device]:
+    """The devices that the permit covers."""
+    return [device for device in devices if permit.covers(device.row.dev_id)]
 
 
 def moment_of(given: Mapping[str, str], name: str, end: int) -> int | None:

@@ -1,6 +1,7 @@
-"""The gate in front of every path: login (specification 5), hardened profile, security headers for browsers.
+"""The gate in front of every path: login (specification 5), roles, hardened profile, security headers for browsers.
 
-Only this module says which rule applies to a path. An unknown path gets the strictest rule.
+Only this module says which rule applies to a path. An unknown path gets the strictest rule. What a role may do is in
+`web.rights`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ from enum import Enum, auto
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
+from twisted.logger import Logger
 from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
-from dmtwisted.access.login import Access
+from dmtwisted.access.roles import ANYONE, NOBODY, Permit
 from dmtwisted.access.throttle import THIS_MACHINE, group_of
-from dmtwisted.config import ServerConfig
+from dmtwisted.core import Core
 from dmtwisted.hardened import Circle
 from dmtwisted.host_names import BadHost, HostNames, host_of
+from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from web.answers import error_answer, language_of
+from web.rights import permit_of, refusal_of, refusal_of_method, refusal_of_task, route_of
+from web.tasks import printer_of
 from web.terminals import PATHS
 
 COOKIE = b"DMUIToken"
@@ -102,13 +107,26 @@ def rule_of(path: bytes) -> Rule:
 class Gate:
     """Lets in the callers that the rule of a path allows."""
 
-    def __init__(self, access: Access, server: ServerConfig, default_language: str) -> None:
-        self._access, self._default_language = access, default_language
-        self._hardened, self._circle = server.hardened, server.circle
+    log = Logger()
+
+    def __init__(self, core: Core, default_language: str) -> None:
+        self._access, self._devices, self._settings = core.access, core.devices, core.settings
+        self._default_language = default_language
+        self._hardened, self._circle = core.config.server.hardened, core.config.server.circle
 
     def before(self, inner: IResource) -> IResource:
         """``inner`` behind the gate."""
         return Gated(self, inner)
+
+    def concerns_task(self, request: Request) -> bool:
+        """Whether a request to a path of its own has to pass: a sale in the usual profile need not."""
+        headers = request.requestHeaders
+        return (
+            self._hardened
+            or self._settings.now.task_keys
+            or headers.hasHeader(API_KEY)
+            or headers.hasHeader(b"cookie")
+        )
 
     def pass_on(self, request: Any, inner: IResource) -> Any:
         """The answer of ``inner``, or a redirect to the login page, or a refusal."""
@@ -126,28 +144,62 @@ class Gate:
             if request.method == b"OPTIONS":
                 request.setResponseCode(204)
                 return b""
-        if rule is Rule.TASK and self._hardened and request.method != b"OPTIONS":
-            if not self.knows(request):
-                return self._refused(request, 401, _NO_KEY)
+        if rule is Rule.LOGIN:
+            request.permit = ANYONE
+        elif rule is Rule.TASK and request.method != b"OPTIONS":
+            request.permit = permit = self._shown(request) or NOBODY
+            if permit is NOBODY:
+                if self._hardened or self._settings.now.task_keys:
+                    return self._refused(request, 401, _NO_KEY)
+            elif not permit.whole and request.method in (b"GET", b"HEAD", b"POST"):
+                why_not = self._why_no_task(request, permit)
+                if why_not is not None:
+                    return self.forbid(request, why_not)
         elif rule is Rule.PAGE:
             open_to_all = getattr(inner, "open_to_all", False)
-            if self._access.on and not open_to_all and not self._has_session(request, page=True):
+            request.permit = self._session(request, page=True) or (NOBODY if self._access.on else ANYONE)
+            if self._access.on and not open_to_all and request.permit is NOBODY:
                 return _to_login(request, page=True)
         elif rule is Rule.API:
-            # Always checked, because each request renews the session, also of a caller with a key.
-            let_in = self._has_session(request)
+            shown = self._shown(request)
             # A resource may know a credential of its own.
             own = getattr(inner, "lets_in", None)
-            if not let_in and not self._shows_key(request) and not (own is not None and own(request)):
+            if shown is None and not (own is not None and own(request)):
                 if self._access.on:
                     return _to_login(request)
                 if self._hardened and not self._may_begin(request):
                     return self._refused(request, 401, _NO_KEY)
+            request.permit = shown or ANYONE
+        # What has many routes asks itself, about the one that it finds.
+        if rule in (Rule.PAGE, Rule.API) and not (
+            request.permit.whole or getattr(inner, "asks_itself", False) or getattr(inner, "open_to_all", False)
+        ):
+            why_not = refusal_of(request.permit, route_of(request.method, request.path.decode("latin-1")))
+            if why_not is not None:
+                return self.forbid(request, why_not)
         return inner.render(request)
 
-    def knows(self, request: Request) -> bool:
-        """Whether the caller shows an API key or has a session."""
-        return self._shows_key(request) or self._has_session(request)
+    def knows_all(self, request: Request) -> bool:
+        """Whether the caller shows a key or has a session that is for every device."""
+        permit = self._shown(request)
+        return permit is not None and not permit.bound
+
+    def forbid(self, request: Request, why: Text) -> bytes:
+        """403 for a caller whose role or devices do not allow it."""
+        report_refusal(request)
+        return self._refused(request, 403, why)
+
+    def _why_no_task(self, request: Request, permit: Permit) -> Text | None:
+        """Why ``permit`` does not allow a task or service method; `None` when it does."""
+        route = route_of(request.method, request.path.decode("latin-1"))
+        if request.path in PATHS:
+            name = request.args.get(b"dev_name", [b""])[-1].decode("utf-8", "replace")
+            return refusal_of_method(permit, route, name, self._devices)
+        content = request.content
+        assert content is not None
+        body = content.read(MAX_BODY + 1)
+        content.seek(0)
+        return refusal_of_task(permit, route, body, *printer_of(request), self._devices)
 
     def _why_not(self, request: Request, circle: Circle) -> Text | None:
         """Why the hardened profile refuses the request; `None` when it does not."""
@@ -162,13 +214,15 @@ class Gate:
                 return _FOREIGN_PAGE
         return None
 
-    def _has_session(self, request: Request, page: bool = False) -> bool:
-        token = request.getCookie(COOKIE)
-        return bool(token) and self._access.sessions.renew(token.decode("latin-1"), page)
+    def _session(self, request: Request, page: bool = False) -> Permit | None:
+        token = request.getCookie(COOKIE) or b""
+        return self._access.permit_of_session(token.decode("latin-1"), page)
 
-    def _shows_key(self, request: Request) -> bool:
-        key = request.getHeader(API_KEY)
-        return key is not None and self._access.keys.fits(key)
+    def _shown(self, request: Request) -> Permit | None:
+        """What the caller's API key allows, else the session."""
+        # Always looked at, because each request renews the session, also of a caller with a key.
+        session, key = self._session(request), request.getHeader(API_KEY)
+        return (None if key is None else self._access.permit_of_key(key)) or session
 
     def _may_begin(self, request: Request) -> bool:
         """Whether this creates the first key of a hardened service, from this machine."""
@@ -196,6 +250,18 @@ def refuse_foreign(request: Request, default_language: str) -> bytes | None:
         return None
     refused = Refused(Res.MALFORMED, wording("this origin may not change the service"))
     return error_answer(request, 403, refused, language_of(request, default_language))
+
+
+def report_refusal(request: Request) -> None:
+    """Log who asked for what they may not do."""
+    permit = permit_of(request)
+    Gate.log.warn(
+        "{role} {name} may not {method} {path}",
+        role=permit.role or "nobody",
+        name=permit.name,
+        method=request.method.decode("latin-1"),
+        path=request.path.decode("latin-1"),
+    )
 
 
 class StrangeHost(Resource):

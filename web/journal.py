@@ -26,7 +26,8 @@ from dmtwisted.store.values import OperationQuery, OperationRow, State
 from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, language_of, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
-from web.management import answer_errors, lasting, read_object
+from web.management import HttpRefusal, answer_errors, lasting, read_object
+from web.rights import permit_of, refusal_of_printer
 
 KINDS = ("fiscal", "untagged", "pay", "doc", "pkg")
 """What an operation can be (`dmtwisted.store.schema`)."""
@@ -141,7 +142,7 @@ class JournalApi:
     @app.route("/dm/api/v3/jobs/<int:n>/reprint", methods=["POST"])
     async def reprint(self, request: IRequest, n: int) -> bytes:
         """Print a job again; the new job refers to it."""
-        row = await self._row(n, JOB)
+        row = await self._row(request, n, JOB)
         device = self._device(row, PRINTER)
 
         async def again() -> PrintResult:
@@ -154,9 +155,12 @@ class JournalApi:
     async def slip(self, request: IRequest, n: int) -> bytes:
         """Print the slip of a stored payment on a printer of the service, as the terminal sent it."""
         asked = read_object(request, SlipPrint)
-        text = slip_of(await self._row(n, "pay"))
+        text = slip_of(await self._row(request, n, "pay"))
         if not text:
             raise Refused(Res.OPERATION_NOT_FOUND, note=wording("no slip is stored with this operation"))
+        why_not = refusal_of_printer(permit_of(request), asked.printer, self._devices)
+        if why_not is not None:
+            raise HttpRefusal(403, why_not)
         return await self._printed(request, await lasting(self._papers.slip(text, asked.printer)))
 
     @app.route("/dm/api/v3/operations/<int:n>/settle", methods=["POST"])
@@ -168,22 +172,22 @@ class JournalApi:
         asked = read_object(request, Settlement)
         if asked.outcome not in ("approved", "refused"):
             raise BadSettings("outcome", "approved or refused is expected")
-        row = await self._row(n, "pay", SAGA)
+        row = await self._row(request, n, "pay", SAGA)
         language = language_of(request, self.default_language)
         if row.kind == SAGA:
             if asked.outcome != "refused":
                 raise BadSettings("outcome", "refused is expected; to get a receipt, repeat the same tag")
             await lasting(self._batch.settle(n))
-            return json_answer(request, 200, self._operation(await self._row(n, SAGA), language))
+            return json_answer(request, 200, self._operation(await self._row(request, n, SAGA), language))
         device = self._device(row, TERMINAL)
 
         async def settled() -> None:
             async with device.turns.owned():
                 terminal = usable(self._device(row, TERMINAL), TerminalDevice).built
-                await terminal.settle(await self._row(n, "pay"), asked.outcome == "approved")
+                await terminal.settle(await self._row(request, n, "pay"), asked.outcome == "approved")
 
         await lasting(settled())
-        return json_answer(request, 200, self._operation(await self._row(n, "pay"), language))
+        return json_answer(request, 200, self._operation(await self._row(request, n, "pay"), language))
 
     async def _printed(self, request: IRequest, job: PrintResult) -> bytes:
         """The record of a job that is on paper.
@@ -193,16 +197,17 @@ class JournalApi:
         if not job.on_paper:
             raise job.refused()
         language = language_of(request, self.default_language)
-        return json_answer(request, 200, self._job(await self._row(job.n, JOB), language))
+        return json_answer(request, 200, self._job(await self._row(request, job.n, JOB), language))
 
     async def _found(self, request: IRequest, kind: str = "") -> tuple[Sequence[OperationRow], PageOf]:
         query, page = _query(request, self._devices, kind)
         found = await self._store.find_operations(query)
         return found.operations, PageOf(page, query.limit, found.total)
 
-    async def _row(self, n: int, *kinds: str) -> OperationRow:
+    async def _row(self, request: IRequest, n: int, *kinds: str) -> OperationRow:
         n = min(n, LARGEST_NUMBER)
-        found = await self._store.find_operations(OperationQuery(kinds=list(kinds), n=n))
+        only = devices_of("", self._devices, permit_of(request))
+        found = await self._store.find_operations(OperationQuery(devices=only, kinds=list(kinds), n=n))
         if not found.operations:
             raise Refused(Res.UNKNOWN_DEVICE, note=wording(f"there is no operation {n}"))
         return found.operations[0]
@@ -290,7 +295,7 @@ def _query(request: IRequest, devices: Devices, kind: str) -> tuple[OperationQue
     given = given_in(request, FILTERS)
     page, size = page_of(given)
     return OperationQuery(
-        devices=devices_of(given.get("device", ""), devices),
+        devices=devices_of(given.get("device", ""), devices, permit_of(request)),
         kinds=_kinds(given.get("kind", ""), kind),
         states=_states(given.get("state", "")),
         key=given.get("key", ""),

@@ -26,6 +26,7 @@ from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
 from web.answers import Done, done_with, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
+from web.rights import permit_of
 
 MINUTE, HOUR = 60_000, 3_600_000
 """In milliseconds."""
@@ -119,7 +120,7 @@ def register_of(core: Core, request: IRequest, dev_id: str = "") -> Device:
         device = core.devices.by_id(dev_id)
     except Refused:
         raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64]) from None
-    if device.kind != REGISTER:
+    if device.kind != REGISTER or not permit_of(request).covers(dev_id):
         raise Refused(Res.REGISTER_ID_NOT_FOUND, dev_id[:64])
     return device
 

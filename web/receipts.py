@@ -12,6 +12,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.access.roles import Permit
 from dmtwisted.answers import Number, amount
 from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
@@ -24,6 +25,7 @@ from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors
+from web.rights import permit_of
 
 KINDS = (
     *(documents.OPEN, documents.SALE, documents.RETURN, documents.CASH_IN, documents.CASH_OUT, documents.WITHDRAWAL),
@@ -79,7 +81,7 @@ class ReceiptApi:
         """Fiscal documents of all registers, newest first."""
         given = given_in(request, FILTERS)
         page, size = page_of(given)
-        registers = self._registers(given.get("device", ""))
+        registers = self._registers(given.get("device", ""), permit_of(request))
         kind = given.get("kind", "")
         if kind and kind not in KINDS:
             raise BadSettings("kind", f"one of {', '.join(KINDS)} is expected")
@@ -117,12 +119,12 @@ class ReceiptApi:
         record = msgspec.structs.astuple(_record(row, device))
         return json_answer(request, 200, WholeDocument(*record, answer=stored_answer(row.answer)))
 
-    def _registers(self, named: str) -> dict[int, Device]:
-        wanted = set(devices_of(named, self._devices))
+    def _registers(self, named: str, permit: Permit) -> dict[int, Device]:
+        wanted = set(devices_of(named, self._devices, permit))
         return {
             device.row.n: device
             for device in self._devices
-            if device.kind == REGISTER and (not named or device.row.n in wanted)
+            if device.kind == REGISTER and (not wanted or device.row.n in wanted)
         }
 
     async def _searched(

@@ -115,7 +115,7 @@ class SessionApi:
         """End the session; the answer is the same without one."""
         token = request.getCookie(COOKIE)
         if token:
-            self._access.sessions.end(token.decode("latin-1"))
+            self._access.log_out(token.decode("latin-1"))
         _set_cookie(request, COOKIE, "", "; Max-Age=0")
         if (request.getHeader(b"content-type") or b"").startswith(FORM):
             return _go(request, b"/login")
@@ -131,7 +131,7 @@ class SessionApi:
         token = await lasting(self._access.log_in(login, password[: LONGEST + 1], address))
         before = request.getCookie(COOKIE)
         if before:
-            self._access.sessions.end(before.decode("latin-1"))
+            self._access.log_out(before.decode("latin-1"))
         _set_cookie(request, COOKIE, token)
 
     def _page(self, request: IRequest, status: int, target: str, trouble: str = "") -> bytes:

@@ -21,9 +21,11 @@ from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.service_settings import Settings
 from web.answers import Done, json_answer
+from web.filters import covered
 from web.gate import is_at_the_machine
 from web.management import answer_errors, lasting, read_object
 from web.prro import PRINT_FORMS, DashboardRow, answer_in_body, row_of
+from web.rights import permit_of
 
 _DATABASES = {"postgresql": "PostgreSQL", "mssql": "MS SQL"}
 _YES = {"1": True, "true": True, "0": False, "false": False, "": None}
@@ -129,7 +131,8 @@ class SettingsApi:
     @app.route("/dm/main/api/v1/dashboard", methods=["GET"])
     async def dashboard(self, request: IRequest) -> bytes:
         """The state of every register."""
-        rows = [await row_of(self._core, device) for device in self._core.devices if device.kind == REGISTER]
+        registers = (one for one in covered(self._core.devices, permit_of(request)) if one.kind == REGISTER)
+        rows = [await row_of(self._core, device) for device in registers]
         return json_answer(request, 200, Dashboard(rows, dfs_metr=0, need_upd=0, server_v=__version__))
 
     @app.route("/dm/api/v1/sys_info", methods=["GET"])

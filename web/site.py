@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -11,10 +12,12 @@ from klein import Klein
 from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 from twisted.web.server import Request, Site
+from werkzeug.exceptions import HTTPException
 
 from dmtwisted.backups import Backups
 from dmtwisted.cloud import CloudTasks
 from dmtwisted.core import Core
+from dmtwisted.results import Text
 from web.answers import not_found
 from web.api_keys import ApiKeyApi
 from web.backups import BackupApi
@@ -37,12 +40,15 @@ from web.pages.site import PageSite
 from web.pages.static import StaticFiles
 from web.prro import PrroApi
 from web.receipts import ReceiptApi
+from web.rights import permit_of, refusal_of, route_of
 from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import Database, SupportApi
 from web.tasks import TaskResource, Trusts, printer_of
 from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
+
+Forbid = Callable[[Request, Text], bytes]
 
 
 class Nothing(Resource):
@@ -92,15 +98,18 @@ ANY_NAME = b"*"
 class Management(Resource):
     """The check of every request to the management interface, in front of Klein.
 
-    Pages of other origins may use the task endpoints, but not change the service.
+    Pages of other origins may use the task endpoints, but not change the service. A caller with a role that does not
+    allow the route gets what ``forbid`` answers.
     """
 
     isLeaf = True
+    asks_itself = True
 
-    def __init__(self, app: Klein, default_language: str) -> None:
+    def __init__(self, app: Klein, default_language: str, forbid: Forbid) -> None:
         super().__init__()
         self._inner: IResource = app.resource()
-        self._default_language = default_language
+        self._routes = app.url_map.bind("localhost")
+        self._default_language, self._forbid = default_language, forbid
 
     def render(self, request: Request) -> int | bytes:
         """Let the request in, or say why not."""
@@ -114,8 +123,20 @@ class Management(Resource):
         if not _HOST.fullmatch(request.getHeader(b"host") or b""):
             # Klein would fail on a missing or unusual one, and no answer depends on it.
             request.requestHeaders.setRawHeaders(b"host", [b"localhost"])
+        why_not = None if permit_of(request).whole else self._why_not(request)
+        if why_not is not None:
+            return self._forbid(request, why_not)
         answer: int | bytes = self._inner.render(request)
         return answer
+
+    def _why_not(self, request: Request) -> Text | None:
+        """Why the caller may not use the route that Klein will find; `None` when they may, or when there is none."""
+        path = b"/" + b"/".join(request.postpath or ())
+        try:
+            rule, parts = self._routes.match(path.decode(), request.method.decode("latin-1"), return_rule=True)
+        except HTTPException:
+            return None
+        return refusal_of(permit_of(request), route_of(request.method, rule.rule), parts.get("dev_id"))
 
 
 MAIN = b"/dm/main"
@@ -144,14 +165,14 @@ class Door(Site):
             parsePOSTFormSubmission=False,
         )
         self._core, self._language = core, language
-        self._gate, self._hardened = Gate(core.access, server, language), server.hardened
+        self._gate = Gate(core, language)
         self._only_here, self._strange_host = OnlyHere(language), StrangeHost(core.hosts, language)
         self._usual_hosts = core.hosts.usual
         self._alias = server.path_alias.encode()
         self.mounted: dict[bytes, Klein | None] = {}
         """Every path that is mounted in the tree, with the routes of what answers it and what is under it."""
         # On a training service nothing is secret.
-        trusts: Trusts = (lambda request: True) if core.config.service.training else self._gate.knows
+        trusts: Trusts = (lambda request: True) if core.config.service.training else self._gate.knows_all
         self.exact: dict[bytes, IResource] = {
             b"/dm/execute": TaskResource(core.dispatcher.execute, language, trusts=trusts),
             b"/dm/execute-prn": TaskResource(core.dispatcher.execute, language, printer_of, trusts),
@@ -164,7 +185,7 @@ class Door(Site):
         database, examination = Database(core), Examination(core)
         backups, certificate = Backups(core, core.dispatcher.events.publish), CertificateApi(core, language)
         pages = PageSite(core, language, database, certificate.current, examination, backups)
-        self._pages, self._damaged = Management(pages.app, language), DamagePage(core, language)
+        self._pages, self._damaged = Management(pages.app, language, pages.forbid), DamagePage(core, language)
         for path in (b"/", b"/dm", b"/dm/", b"/dm/api"):
             self._mount(path, self._pages, pages.app, below=nothing)
         for path in (b"/dm/main", b"/dm/devices"):
@@ -194,7 +215,7 @@ class Door(Site):
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")
-        self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.clock, language))
+        self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.access, core.clock, language))
         self._serve(DocumentApi(self.paths, core.clock, language), v3 + b"/openapi.json", v3 + b"/postman.json")
         self._mount(CLOUD, CloudResource(CloudTasks(devices, dispatcher, core.clock), language), below=self._nothing)
         if core.config.service.training:
@@ -205,13 +226,14 @@ class Door(Site):
         self.mounted[path] = app
 
     def _serve(self, api: Any, *paths: bytes) -> None:
-        resource = Management(api.app, self._language)
+        resource = Management(api.app, self._language, self._gate.forbid)
         for path in paths:
             self._mount(path, resource, api.app)
 
     def _announce(self, api: Any, *paths: bytes) -> None:
         """Serve ``api``, and publish an event after each change that it makes."""
-        resource = Announcing(Management(api.app, self._language), self._core.dispatcher.events)
+        management = Management(api.app, self._language, self._gate.forbid)
+        resource = Announcing(management, self._core.dispatcher.events)
         for path in paths:
             self._mount(path, resource, api.app)
 
@@ -232,8 +254,8 @@ class Door(Site):
             return self._only_here
         exact = self.exact.get(path)
         if exact is not None:
-            # On the way of every sale, so only a hardened service has a gate there.
-            return self._gate.before(exact) if self._hardened else exact
+            # On the way of every sale, so the gate is there only for those whom it concerns.
+            return self._gate.before(exact) if self._gate.concerns_task(request) else exact
         if path.startswith(b"/dm/"):
             path = request.path = self._with_main(path)
         # The gate judges the path as it came, so the tree must not know other spellings of it.

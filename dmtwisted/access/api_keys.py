@@ -6,13 +6,14 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 from uuid import uuid4
 
 import msgspec
 from msgspec import Meta
 
+from dmtwisted.access.roles import Role, check_devices
 from dmtwisted.changes import Action, Area, Changes, Hidden
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
@@ -46,18 +47,28 @@ class ApiKey(msgspec.Struct, frozen=True):
     made_at: Annotated[int, Meta(description="Milliseconds since 1970")]
     weak: bool = False
     """Whether it could be guessed; the hash does not show it."""
+    role: Role = Role.ADMINISTRATOR
+    """What it may do; keys of earlier versions opened everything."""
+    devices: tuple[str, ...] = ()
+    """The ids of its devices, if its role is for some."""
 
 
 def _shown(key: ApiKey | None) -> dict[str, object]:
     """A key for the journal of changes."""
-    return {} if key is None else {"name": key.name, "weak": key.weak, "key": Hidden(key.hash)}
+    if key is None:
+        return {}
+    facts = {"name": key.name, "weak": key.weak, "key": Hidden(key.hash)}
+    return {**facts, "role": key.role, "devices": list(key.devices)}
 
 
 class ApiKeys:
-    """The valid keys."""
+    """The valid keys.
 
-    def __init__(self, store: IStore, clock: ServiceClock) -> None:
-        self._clock, self._changes = clock, Changes(store, clock)
+    :param ended: called after a key was changed or deleted.
+    """
+
+    def __init__(self, store: IStore, clock: ServiceClock, ended: Callable[[], None] = lambda: None) -> None:
+        self._clock, self._changes, self._ended = clock, Changes(store, clock), ended
         self._row = SettingRow[tuple[ApiKey, ...]](store, "api_keys", tuple[ApiKey, ...], (), self._changed)
 
     async def open(self) -> None:
@@ -71,7 +82,9 @@ class ApiKeys:
         """The record of the change of one key."""
         old, new = ({key.id: key for key in side} for side in (before, after))
         [(id, key)] = {id: key for id, key in {**old, **new}.items() if old.get(id) != new.get(id)}.items()
-        action = Action.REPLACED if id in old and id in new else Action.CREATED if id in new else Action.DELETED
+        action = Action.CREATED if id not in old else Action.DELETED if id not in new else Action.REPLACED
+        if action is Action.REPLACED and old[id].hash == new[id].hash:
+            action = Action.CHANGED
         sides = (_shown(side.get(id)) for side in (old, new))
         return self._changes.change(Area.API_KEY, action, *sides, subject=key.name, id=id)
 
@@ -91,18 +104,21 @@ class ApiKeys:
                 found = known
         return found
 
-    async def make(self, name: str, key: str = "") -> tuple[ApiKey, str]:
+    async def make(
+        self, name: str, key: str = "", role: Role = Role.ADMINISTRATOR, devices: tuple[str, ...] = ()
+    ) -> tuple[ApiKey, str]:
         """Add a key called ``name``; also returns the key itself, which cannot be read later.
 
         :param key: an existing key of any format (specification 2.4), for a program whose key cannot be changed; by
             default a new one.
+        :param devices: the ids of its devices, if ``role`` is for some.
         :raises BadSettings: when the name or the key is invalid.
         :raises StoreFailed: when it could not be stored.
         """
-        if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-            raise BadSettings("name", f"a name of 1 to {LONGEST_NAME} characters is expected")
+        _check_name(name)
         if len(key) > LONGEST_KEY:
             raise BadSettings("key", f"at most {LONGEST_KEY} characters are taken")
+        check_devices(role, devices)
         # No header can carry these.
         if _CONTROL.search(key):
             raise BadSettings("key", "no control characters are allowed")
@@ -111,7 +127,7 @@ class ApiKeys:
         weak = bool(key) and (len(key) < WEAK_LENGTH or len(set(key)) < WEAK_VARIETY)
         key = key or secrets.token_urlsafe(KEY_BYTES)
         hash = hashlib.sha256(key.encode()).hexdigest()
-        made = ApiKey(str(uuid4()), name, hash, self._clock.now(), weak)
+        made = ApiKey(str(uuid4()), name, hash, self._clock.now(), weak, role, devices)
 
         def added(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
             if len(keys) >= MOST_KEYS:
@@ -137,8 +153,30 @@ class ApiKeys:
                 for known in keys
             )
 
-        after = await self._row.change(replaced)
+        try:
+            after = await self._row.change(replaced)
+        finally:
+            self._ended()
         return next(((known, key) for known in after if known.id == id), None)
+
+    async def change(self, id: str, changes: dict[str, Any]) -> ApiKey | None:
+        """Change the name, role or devices of the key ``id``; `None` when there is no such key.
+
+        :raises BadSettings: when the name is invalid, or the devices do not fit the role.
+        :raises StoreFailed: when it is unknown whether it was changed.
+        """
+
+        def changed(known: ApiKey) -> ApiKey:
+            after = msgspec.structs.replace(known, **changes)
+            _check_name(after.name)
+            check_devices(after.role, after.devices)
+            return after
+
+        try:
+            after = await self._row.change(lambda keys: tuple(changed(one) if one.id == id else one for one in keys))
+        finally:
+            self._ended()
+        return next((known for known in after if known.id == id), None)
 
     async def remove(self, id: str) -> bool:
         """Delete the key ``id``; whether there was one.
@@ -146,4 +184,13 @@ class ApiKeys:
         :raises StoreFailed: when it is unknown whether it was deleted.
         """
         before = len(self._row.value)
-        return len(await self._row.change(lambda keys: tuple(known for known in keys if known.id != id))) < before
+        try:
+            after = await self._row.change(lambda keys: tuple(known for known in keys if known.id != id))
+        finally:
+            self._ended()
+        return len(after) < before
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise BadSettings("name", f"a name of 1 to {LONGEST_NAME} characters is expected")

@@ -24,6 +24,7 @@ MOST = 1000
 @dataclass
 class _Session:
     seen: float
+    person: str
     pages: bool = True
 
 
@@ -37,12 +38,12 @@ class Sessions:
         self._clock = clock
         self._open: dict[bytes, _Session] = {}
 
-    def begin(self) -> str:
-        """The random token of a new session."""
+    def begin(self, person: str = "") -> str:
+        """The random token of a new session of a ``person``."""
         if len(self._open) >= MOST:
             del self._open[min(self._open, key=lambda one: self._open[one].seen)]
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        self._open[_digest(token)] = _Session(self._clock.seconds())
+        self._open[_digest(token)] = _Session(self._clock.seconds(), person)
         return token
 
     def renew(self, token: str, page: bool = False) -> bool:
@@ -62,13 +63,23 @@ class Sessions:
         session.seen = now
         return session.pages or not page
 
+    def of(self, token: str) -> tuple[bytes, str]:
+        """The session of ``token``, and the person who began it; both empty when there is none."""
+        digest = _digest(token)
+        session = self._open.get(digest)
+        return (digest, session.person) if session is not None else (b"", "")
+
+    def has(self, session: bytes) -> bool:
+        """Whether a session that `of` returned was not ended."""
+        return session in self._open
+
     def end(self, token: str) -> None:
         """End a session, if it exists."""
         self._open.pop(_digest(token), None)
 
-    def end_all(self) -> None:
-        """End all sessions."""
-        self._open.clear()
+    def end_of(self, person: str) -> None:
+        """End all sessions of a person."""
+        self._open = {digest: one for digest, one in self._open.items() if one.person != person}
 
 
 def _digest(token: str) -> bytes:

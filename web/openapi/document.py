@@ -32,7 +32,7 @@ STATUSES = {
     304: "Not changed since the caller loaded it.",
     400: "The body is not JSON, or too long; or the header `Host` is no name.",
     401: "Wrong login; or the service is hardened and requires a valid `x-api-key`.",
-    403: "Pages of this origin, or callers from this address, are not allowed.",
+    403: "The role, the device, the address of the caller or the origin of the page is not allowed.",
     404: "Not found.",
     405: "Wrong method: see `Allow`.",
     409: "It cannot be done now: `res` has the reason; 2100 is other work under way (1105 is for tasks alone).",
@@ -202,7 +202,13 @@ def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
         if not reads:
             common |= {409: Error}
     elif rule is Rule.PAGE and entry.tag == "pages":
-        common |= {302: "", 404: (Error, "text/html"), 405: (Error, "text/html"), 503: "text/html"}
+        common |= {
+            302: "",
+            403: (Error, "text/html"),
+            404: (Error, "text/html"),
+            405: (Error, "text/html"),
+            503: "text/html",
+        }
     elif rule is Rule.PAGE:
         common |= {302: ""}
     yield from sorted({**common, **entry.answers}.items())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dmtwisted.devices.devices import Devices
+from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL
 
 TAG = "{tag}"
@@ -21,7 +22,7 @@ class Example:
     body: dict[str, Any]
 
 
-def examples(devices: Devices, coffee: str) -> list[Example]:
+def examples(devices: Sequence[Device], coffee: str) -> list[Example]:
     """Examples with the names of existing devices, or the usual name of a missing kind.
 
     :param coffee: the name of the item.

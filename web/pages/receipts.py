@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from dmtwisted.clock import span
-from dmtwisted.devices.devices import Device, Devices, register_settings
+from dmtwisted.devices.devices import Device, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
@@ -100,7 +100,7 @@ def wanted(given: dict[str, str]) -> Search:
     return Search(given, tuple(mistakes), moments["from"], moments["to"], amount, page)
 
 
-async def find(store: IStore, devices: Devices, asked: Search) -> SearchResult:
+async def find(store: IStore, devices: Iterable[Device], asked: Search) -> SearchResult:
     """The documents that match ``asked``, newest first.
 
     :raises StoreFailed: when the store does not answer.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +21,7 @@ from dmtwisted.wording import wording
 from web.answers import language_of
 from web.pages.setting_words import help_of, title_of
 from web.pages.words import for_scripts, speaker
+from web.rights import may, permit_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -98,7 +99,7 @@ class Pages:
 
     def page(self, request: IRequest, template: str, status: int = 200, **values: Any) -> bytes:
         """The page from ``template`` with ``values``."""
-        language = self.language(request)
+        language, permit = self.language(request), permit_of(request)
         body = self._environment.get_template(template).render(
             {
                 "t": speaker(language),
@@ -111,6 +112,8 @@ class Pages:
                 "odd": self._registers(),
                 "version": dmtwisted.__version__,
                 "path": request.path.decode("latin-1"),
+                "person": permit.name,
+                "may": partial(may, permit),
                 **values,
             }
         )

@@ -24,13 +24,13 @@ from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.interface import TaxServiceRegister
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from web.answers import json_answer, plain_answer
 from web.backups import why_kept
 from web.certificate import CertificateStatus
 from web.doctor import Examination
-from web.filters import LARGEST_NUMBER, query_of
-from web.gate import base_of
+from web.filters import LARGEST_NUMBER, covered, query_of
+from web.gate import base_of, report_refusal
 from web.pages import receipts
 from web.pages.chart import chart
 from web.pages.day import DaySales
@@ -41,6 +41,7 @@ from web.pages.rendering import Pages
 from web.pages.service import TRUST, bytes_in_words, is_exposed, protection, warned_of
 from web.pages.words import speaker
 from web.receipts import listed
+from web.rights import may, may_sell, permit_of
 from web.support import Database, tail
 
 MOVED = {
@@ -110,29 +111,31 @@ class PageSite:
     @app.route("/dm/main/", methods=["GET"])
     async def overview(self, request: IRequest) -> bytes:
         """Every device at a glance."""
-        core, now = self._core, self._core.clock.now()
-        found = [await standing(device, core.devices, now) for device in core.devices]
+        core, now, permit = self._core, self._core.clock.now(), permit_of(request)
+        devices, sees_sales = covered(core.devices, permit), may(permit, "GET /dm/main/receipts")
+        found = [await standing(device, core.devices, now) for device in devices]
         registers = [
-            (one, await last_documents(core.store, core.devices.by_id(one.dev_id)))
+            (one, await last_documents(core.store, core.devices.by_id(one.dev_id)) if sees_sales else [])
             for one in found
             if one.kind == REGISTER
         ]
         payments = {
-            device.row.dev_id: await last_payment(core.store, device)
-            for device in core.devices
-            if device.kind == TERMINAL
+            device.row.dev_id: await last_payment(core.store, device) for device in devices if device.kind == TERMINAL
         }
-        hours = await self._day.until(now)
+        # The sum of the day is that of all registers.
+        hours = await self._day.until(now) if sees_sales and not permit.bound else None
+        open_ones = await unfinished(core.store, core.devices, now, self._pages.language(request))
         return self._pages.page(
             request,
             "overview.html",
             registers=registers,
             others=[one for one in found if one.kind != REGISTER],
-            unfinished=await unfinished(core.store, core.devices, now, self._pages.language(request)),
+            unfinished=[one for one in open_ones if permit.covers(one.dev_id)],
             hours=hours,
-            chart=chart(hours.sales),
+            chart=chart(hours.sales) if hours is not None else None,
             payments=payments,
-            fresh=not any(documents for _, documents in registers),
+            fresh=not any(documents for _, documents in registers) and may(permit, "GET /dm/main/first"),
+            sees_sales=sees_sales,
         )
 
     @app.route("/dm/main/first", methods=["GET"])
@@ -158,15 +161,17 @@ class PageSite:
             "board.html",
             register=await standing(device, self._core.devices, self._core.clock.now()),
             documents=await last_documents(self._core.store, device, 8),
-            printers=self._named(PRINTER),
+            sells=may_sell(permit_of(request)),
+            printers=self._named(request, PRINTER),
         )
 
     @app.route("/dm/main/receipts", methods=["GET"])
     async def receipts(self, request: IRequest) -> bytes:
         """Receipts, searched by date, number, tag or sum."""
         asked = receipts.wanted(query_of(request))
-        found = await receipts.find(self._core.store, self._core.devices, asked)
-        return self._pages.page(request, "receipts.html", asked=asked, found=found, registers=self._named(REGISTER))
+        found = await receipts.find(self._core.store, covered(self._core.devices, permit_of(request)), asked)
+        registers = self._named(request, REGISTER)
+        return self._pages.page(request, "receipts.html", asked=asked, found=found, registers=registers)
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def receipt(self, request: IRequest, dev_id: str, number: int) -> bytes:
@@ -186,7 +191,7 @@ class PageSite:
             shares_time=receipts.shares_time(steps),
             answer=receipts.pretty(row.answer),
             text=receipts.text_of(device, row, value),
-            printers=self._named(PRINTER),
+            printers=self._named(request, PRINTER),
         )
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>/picture", methods=["GET"])
@@ -212,7 +217,7 @@ class PageSite:
             "console.html",
             examples=[
                 {"title": say(example.word), "path": example.path, "body": example.body}
-                for example in examples(self._core.devices, say("coffee"))
+                for example in examples(covered(self._core.devices, permit_of(request)), say("coffee"))
             ],
             paths=PATHS,
         )
@@ -289,7 +294,8 @@ class PageSite:
     @app.route("/dm/", methods=["GET"])
     async def devices(self, request: IRequest) -> bytes:
         """Every device."""
-        found = [await standing(device, self._core.devices, self._core.clock.now()) for device in self._core.devices]
+        core, devices = self._core, covered(self._core.devices, permit_of(request))
+        found = [await standing(device, core.devices, core.clock.now()) for device in devices]
         return self._pages.page(request, "devices.html", devices=found)
 
     @app.route("/dm/devices/new", methods=["GET"])
@@ -315,7 +321,7 @@ class PageSite:
             form=form,
             values={},
             usual_name=self._usual_name(kind),
-            known_names=self._known_names(),
+            known_names=self._known_names(request),
         )
 
     def _usual_name(self, kind: str) -> str:
@@ -344,17 +350,16 @@ class PageSite:
             unfinished=[one for one in open_ones if one.dev_id == dev_id],
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=isinstance(device.built, TaxServiceRegister),
-            known_names=self._known_names(),
+            known_names=self._known_names(request),
         )
 
-    def _known_names(self) -> dict[str, list[str]]:
+    def _known_names(self, request: IRequest) -> dict[str, list[str]]:
         """Names for the settings `batch.terminal`, `batch.printer`, `spare`."""
-        return {kind: [one["name"] for one in self._named(kind)] for kind in (TERMINAL, PRINTER)}
+        return {kind: [one["name"] for one in self._named(request, kind)] for kind in (TERMINAL, PRINTER)}
 
-    def _named(self, kind: str) -> list[dict[str, str]]:
-        return [
-            {"name": device.name, "dev_id": device.row.dev_id} for device in self._core.devices if device.kind == kind
-        ]
+    def _named(self, request: IRequest, kind: str) -> list[dict[str, str]]:
+        devices = covered(self._core.devices, permit_of(request))
+        return [{"name": device.name, "dev_id": device.row.dev_id} for device in devices if device.kind == kind]
 
     # The interface for programs
 
@@ -364,6 +369,11 @@ class PageSite:
         return self._pages.page(request, "api.html")
 
     # Errors
+
+    def forbid(self, request: Request, why: Text) -> bytes:
+        """403: the role does not allow it."""
+        report_refusal(request)
+        return self._pages.page(request, "forbidden.html", 403, why=why.for_language(self._pages.language(request)))
 
     @app.handle_errors(HTTPException)
     def no_such_page(self, request: IRequest, failure: Failure) -> bytes:

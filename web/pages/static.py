@@ -22,9 +22,10 @@ PREFIX = b"/dm/static/"
 
 
 class StaticFiles(Resource):
-    """The static files by their names."""
+    """The static files by their names, for every role."""
 
     isLeaf = True
+    asks_itself = True
 
     def __init__(self, default_language: str) -> None:
         super().__init__()

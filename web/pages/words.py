@@ -67,6 +67,7 @@ _W: dict[str, tuple[str, str]] = {
     "none": ("немає", "none"),
     "close": ("Закрити", "Close"),
     "cancel": ("Скасувати", "Cancel"),
+    "forbidden": ("Немає права", "No right to this"),
     "not_here": ("Такої сторінки немає", "There is no such page"),
     "not_here_text": (
         "Можливо, пристрій видалено або адресу набрано з помилкою.",

@@ -41,7 +41,7 @@ for (const button of $$("button[data-task]")) {
   });
 }
 
-$("#cash-form").addEventListener("submit", async (event) => {
+$("#cash-form")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter ?? $("#cash-form button");
   await once(button, () => doTask(button, Number(button.dataset.task)));

@@ -47,7 +47,7 @@ on("[data-pay]", (button) => perform(
   "transaction_id",
 ));
 
-$("#delete").addEventListener("click", async () => {
+$("#delete")?.addEventListener("click", async () => {
   if (!(await sure("sure-delete"))) return;
   const status = await tell($("#delete").textContent, "DELETE", `/dm/api/v3/devices/${data.dev_id}`);
   if (status === 204) location.assign("/dm/");
