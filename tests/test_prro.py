@@ -1058,7 +1058,7 @@ class SettingsTests(SynchronousTestCase):
         self.assertIsInstance(to_server(told, around), HttpsExchange)
 
     def test_named_files(self) -> None:
-        """A file in the folders for it is taken, read in a thread; others are refused alike, and the register sells."""
+        """A file in the folders for it is taken, read in a thread; others are refused alike, and it sells on."""
         shop = PrroShop(self, "one")
         devices, dev_id = shop.core.devices, shop.core.devices.by_name("one").row.dev_id
         roots = shop.state / "roots.pem"
