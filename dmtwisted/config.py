@@ -213,6 +213,19 @@ TLS_FOLDER, INSTALLED = "tls", "desk.pem"
 BACKUPS = "backups"
 """The folder of backups in the state folder."""
 
+SYSTEM_FOLDERS = (
+    (Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "dmtwisted",)
+    if os.name == "nt"
+    else tuple(
+        Path(folder)
+        for folder in (
+            *("/etc/dmtwisted", "/etc/ssl", "/etc/pki"),
+            *("/usr/share/ca-certificates", "/usr/local/share/ca-certificates"),
+        )
+    )
+)
+"""Where certificates of the machine are."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -223,6 +236,8 @@ class Config:
     database: DatabaseConfig = DatabaseConfig()
     log: LogConfig = LogConfig()
     service: ServiceConfig = ServiceConfig()
+    folder: Path | None = field(default=None, compare=False)
+    """Where its relative paths begin."""
 
     @property
     def state(self) -> Path:
@@ -247,6 +262,11 @@ class Config:
         if self.database.url.startswith(SQLITE):
             return Path(self.database.url.removeprefix(SQLITE))
         return None
+
+    def named_folders(self, state: Path | None) -> tuple[Path, ...]:
+        """The folders in which settings of devices may name files; never the whole disk."""
+        own = (folder for folder in (state, self.folder) if folder is not None and folder != folder.parent)
+        return (*own, *SYSTEM_FOLDERS)
 
     @property
     def database_url(self) -> str:
@@ -313,6 +333,7 @@ def load(path: Path | None, overrides: Overrides | None = None) -> Config:
         database=replace(database, url=_database_url(reader, database.url, folder)),
         log=reader.section("log", LogConfig, folder),
         service=reader.section("service", ServiceConfig, folder),
+        folder=folder.absolute(),
     )
     return _override(config, overrides or Overrides())
 

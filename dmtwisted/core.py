@@ -67,7 +67,7 @@ class Core:
         )
         if self.certificate is not None:
             self.certificate.replaced = self.hosts.forget
-        around = Surroundings(reactor, self.clock, store, state, self.secrets)
+        around = Surroundings(reactor, self.clock, store, state, self.secrets, config.named_folders(state))
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)

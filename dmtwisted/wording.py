@@ -146,7 +146,6 @@ no such device = такого пристрою немає
 another program uses the printer = пристрій друку зайнятий іншою програмою
 no permission to open the printer = немає дозволу відкрити пристрій друку
 the device exists, but its printer is not connected = файл пристрою є, але пристрій друку не під’єднано
-this is not a device = це не пристрій
 port {} for its notices: {} = порт {} для сповіщень: {}
 # Terminals.
 the terminal is in state {} ({}) = термінал у стані {} ({})
@@ -393,6 +392,9 @@ the signed content type is another one = підписано інший тип в
 {} refuses {} = {} не приймає {}
 {} failed a known answer = {} не пройшов перевірки на відому відповідь
 a published signature = оприлюднений підпис
+# Files that settings name.
+there is no file of at most 1 MB with this name in {} = файлу до 1 МБ з такою назвою немає в {}
+there is no file of at most 1 MB with this name = файлу до 1 МБ з такою назвою немає
 # Sealed secrets.
 the key of the secrets, {}, is missing; restore it = немає ключа секретів {}; відновіть його
 {}: this is not a sealed secret, or one of a later version = {}: це не зашифрований секрет або він від новішої версії

@@ -7,6 +7,7 @@ imported when a port is opened, so the module loads on every system.
 from __future__ import annotations
 
 import errno
+import os
 import re
 import socket
 import sys
@@ -31,6 +32,7 @@ from twisted.internet.interfaces import IAddress, IProtocol, IProtocolFactory, I
 from twisted.python.failure import Failure
 from zope.interface import Interface, implementer
 
+from protocols.device_nodes import is_serial_port
 from protocols.errors import NotReached
 from protocols.serial_windows import windows_line
 
@@ -127,7 +129,11 @@ class SerialEndpoint:
 
         :param timeout: of reads, as Twisted's transport requires it: 0 on POSIX, `None` on Windows.
         """
-        settings, port = self._settings, self._new_port()
+        settings = self._settings
+        if self._new_port is _new_port and not is_serial_port(settings.port):
+            # The same as for one that is absent: callers must not learn which files there are.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        port = self._new_port()
         port.port = settings.port
         port.baudrate = settings.baudrate
         port.bytesize, port.parity, port.stopbits = settings.bytesize, settings.parity, settings.stopbits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -22,7 +23,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.commands.launch import finish_restore
 from dmtwisted.commands.main import main
 from dmtwisted.config import Config, ConfigError, DatabaseConfig, ServiceConfig
-from dmtwisted.store.carry import backing_up, restoring, swapping
+from dmtwisted.store.carry import archive, backing_up, restoring, swapping
 from dmtwisted.store.carry.archive import Manifest, TableMark, read_manifest
 from dmtwisted.store.carry.backing_up import FOLDER, marks, state_files
 from dmtwisted.store.carry.swapping import PLAN, planned
@@ -438,6 +439,84 @@ class RestoreTests(BackupCase):
                 tar.addfile(info, io.BytesIO(body))
         self.assertIn("does not belong in a backup", self.refused())
         self.assertFalse((self.folder / "outside").exists())
+
+    def pack(self, files: dict[str, bytes], *members: tuple[tarfile.TarInfo, bytes], **said: int) -> None:
+        """An archive of ``files``, with other sizes in its manifest, and ``members`` behind them."""
+        marks = {
+            name: {"size": said.get(Path(name).stem, len(body)), "sha256": hashlib.sha256(body).hexdigest()}
+            for name, body in files.items()
+        }
+        told = {"format": 1, "made": 0, "version": "", "revision": head(), "database": "", "newest": None}
+        text = json.dumps({**told, "tables": {}, "files": marks}).encode()
+        with tarfile.open(self.archive, "w:gz") as tar:
+            for name, body in {"manifest.json": text, **files}.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(body)
+                tar.addfile(info, io.BytesIO(body))
+            for info, body in members:
+                tar.addfile(info, io.BytesIO(body))
+
+    def refused_at_once(self) -> str:
+        """Why it is not restored; no member was written, and the folder for them is gone."""
+        written: list[Path] = []
+        copied = archive._copied
+
+        def watched(source: Any, path: Path | None, *others: Any) -> Any:
+            written.extend(() if path is None else (path,))
+            return copied(source, path, *others)
+
+        with mock.patch.object(archive, "_copied", watched):
+            why = self.refused()
+        self.assertEqual((written, list(self.state.glob("restoring-*"))), ([], []), why)
+        return why
+
+    def test_hostile(self) -> None:
+        """An archive made to fill the disk or the memory is refused before anything of it is written."""
+        self.fill()
+        self.archive.parent.mkdir()
+        zeros, database = bytes(30 << 20), b"SQLite format 3\0" + os.urandom(100_000)
+        links = []
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE):
+            links.append(tarfile.TarInfo("state/x"))
+            links[-1].type, links[-1].linkname = kind, "/etc/passwd"
+        sparse = tarfile.TarInfo("state/x")
+        sparse.pax_headers = {"GNU.sparse.size": "1000000000", "GNU.sparse.map": "0,0", "GNU.sparse.name": "state/x"}
+        wide = tarfile.TarInfo("state/x")
+        wide.pax_headers = {"comment": "x" * (30 << 20)}
+        large = tarfile.TarInfo("state/x")
+        large.size = len(zeros)
+        hostile: list[tuple[dict[str, bytes], list[tuple[tarfile.TarInfo, bytes]], dict[str, int]]] = [
+            ({"database.sqlite": b"SQLite format 3\0" + zeros}, [], {}),
+            ({"database.sqlite": database, "state/x": zeros}, [], {"x": 10}),
+            ({"database.sqlite": database, "state/x": b"y"}, [], {"x": 10**15}),
+            ({"database.sqlite": database, "state/x": b"y"}, [], {"x": -5}),
+            ({"database.sqlite": database, "/etc/x": b"y"}, [], {}),
+            ({"database.sqlite": os.urandom(100_000)}, [], {}),
+            ({"database.sqlite": database}, [(large, zeros)], {}),
+            ({"database.sqlite": database, "state/x": b""}, [(wide, b"")], {}),
+            ({"database.sqlite": database, "state/x": b""}, [(sparse, b"")], {}),
+            *(({"database.sqlite": database}, [(link, b"")], {}) for link in links),
+        ]
+        for content, members, said in hostile:
+            self.pack(content, *members, **said)
+            self.refused_at_once()
+
+    def test_damaged_writes_nothing(self) -> None:
+        """The hashes of all members are compared before the first is written."""
+        self.fill()
+        self.backup()
+        whole = bytearray(self.archive.read_bytes())
+        whole[-6] ^= 1
+        self.archive.write_bytes(whole)
+        self.assertIn("not a complete backup", self.refused_at_once())
+
+    def test_no_room(self) -> None:
+        """A backup for which the disk has no room is refused before anything is written."""
+        self.fill()
+        self.backup()
+        usage = mock.Mock(free=1 << 20)
+        with mock.patch.object(archive, "disk_usage", lambda folder: usage):
+            self.assertIn("MB are free", self.refused_at_once())
 
     def test_newer(self) -> None:
         """A backup of a newer version is refused."""

@@ -474,7 +474,7 @@ class OpeningTests(DeviceFileCase):
             (errno.EBUSY, "another program uses the printer"),
             (errno.EACCES, "no permission to open the printer"),
             (errno.ENODEV, "the device exists, but its printer is not connected"),
-            (errno.EISDIR, "this is not a device"),
+            (errno.EISDIR, "no such device"),
             (errno.ENOMEM, os.strerror(errno.ENOMEM)),
         ):
             self.assertEqual(self.refusal(self.failing(number)), f"{PATH}: {words}")
@@ -496,21 +496,19 @@ class OpeningTests(DeviceFileCase):
         self.assertEqual(self.take(), b"abc")
 
     def test_no_device(self) -> None:
-        """An ordinary file is refused, left unchanged, and closed."""
+        """What is no printer is called absent and never opened: a file, a pipe, memory, a device without end."""
         os.close(self.ours)
-        path = self.mktemp()
+        path, pipe = self.mktemp(), self.mktemp()
         with open(path, "wb") as file:
             file.write(b"mine")
-        opened: list[int] = []
+        os.mkfifo(pipe)
 
         def open_file(path: str, flags: int) -> int:
-            opened.append(os.open(path, flags))
-            return opened[0]
+            self.fail(f"{path} was opened")
 
-        self.assertEqual(
-            self.refusal(DeviceFileEndpoint(self.loop, path, open_file=open_file)), f"{path}: this is not a device"
-        )
-        self.assertRaises(OSError, os.fstat, opened[0])
+        for name in (path, pipe, "/", "/dev/null", "/dev/zero", "/dev/mem", "/nowhere"):
+            endpoint = DeviceFileEndpoint(self.loop, name, open_file=open_file)
+            self.assertEqual(self.refusal(endpoint), f"{name}: no such device")
         with open(path, "rb") as left:
             self.assertEqual(left.read(), b"mine")
 

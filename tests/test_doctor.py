@@ -575,6 +575,13 @@ class DeviceFaultTests(FaultCase):
         self.patch(shop.built("one"), "ahead", _nobody)
         self.names(self.found(shop), "відстає від годинника податкової на 1440 хв", "1440 min behind", Level.BAD)
 
+    def test_file_elsewhere(self) -> None:
+        """A file that settings of an earlier version name outside of the folders for it is a warning."""
+        shop = PrroShop(self, "one", "two")
+        self.patch(shop.core.devices, "named_elsewhere", lambda device: ["/srv/ca.pem"] * (device.name == "one"))
+        warned = [one for one in self.found(shop) if "/srv/ca.pem" in one.text.uk]
+        self.assertEqual([(one.level, one.about) for one in warned], [(Level.WARN, "one")])
+
     def test_tax_service_there(self) -> None:
         """A tax service that answers, whose clock agrees with ours."""
         found = {one.text.en for one in self.found(PrroShop(self, "one", "two"))}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.system.files import LOCKED_BYTE, REPLACE_PAUSES, lock_byte, replace
+from dmtwisted.system.files import LOCKED_BYTE, MOST_NAMED, REPLACE_PAUSES, lock_byte, read_named, replace
 
 
 class LockTests(SynchronousTestCase):
@@ -72,3 +73,60 @@ class ReplaceTests(SynchronousTestCase):
         self.refusals = 1
         self.assertRaises(PermissionError, replace, self.fresh, self.name, "linux", self.rename, self.slept.append)
         self.assertEqual(self.slept, [])
+
+
+class NamedTests(SynchronousTestCase):
+    """Files that a setting names."""
+
+    def setUp(self) -> None:
+        """A folder for such files, and another one."""
+        top = Path(self.mktemp()).absolute()
+        self.home, self.elsewhere = top / "home", top / "elsewhere"
+        for folder in (self.home, self.elsewhere):
+            folder.mkdir(parents=True)
+            (folder / "ca.pem").write_bytes(b"content")
+
+    def refused(self, name: object) -> str:
+        """Why a file is not read."""
+        return str(self.assertRaises(ValueError, read_named, str(name), [self.home]))
+
+    def test_read(self) -> None:
+        """A file in the folder is read, by a path with a way round, and by a link from anywhere."""
+        link = self.elsewhere / "link.pem"
+        link.symlink_to(self.home / "ca.pem")
+        for name in (self.home / "ca.pem", self.elsewhere / ".." / "home" / "ca.pem", link):
+            self.assertEqual(read_named(str(name), [self.home]), b"content")
+
+    def test_refused(self) -> None:
+        """What is outside, absent, no file or too large is refused at once, and nobody can tell which it was."""
+        outside = self.home / "outside.pem"
+        outside.symlink_to(self.elsewhere / "ca.pem")
+        os.mkfifo(self.home / "pipe")
+        (self.home / "zero").symlink_to("/dev/zero")
+        (self.home / "large").write_bytes(b" " * (MOST_NAMED + 1))
+        names = [
+            self.home / name for name in ("none", "outside.pem", "pipe", "zero", "large", ".", "ca.pem/x", "../x")
+        ]
+        others = [
+            "/dev/zero",
+            "/etc/passwd",
+            "/proc/self/environ",
+            "/nowhere",
+            "",
+            "\0",
+            "//host/share/x",
+            "x" * 5000,
+        ]
+        self.assertEqual(
+            {self.refused(name) for name in (*names, self.elsewhere / "ca.pem", *others)},
+            {f"there is no file of at most 1 MB with this name in {self.home}"},
+        )
+
+    def test_anywhere(self) -> None:
+        """Without folders any small regular file is read, and still nothing else."""
+        self.assertEqual(read_named(str(self.elsewhere / "ca.pem"), None), b"content")
+        for name in ("/dev/zero", "/nowhere"):
+            self.assertRaises(ValueError, read_named, name, None)
+
+    if sys.platform == "win32":
+        test_refused.skip = "Windows has no such files."  # type: ignore[attr-defined]

@@ -31,6 +31,13 @@ class ShownTests(SynchronousTestCase):
             for before in (b"", b"000", b"x" * 20, b"12 "):
                 self.assertEqual(seen(shown(before + canary + b"=2911", 64).encode()), "", before)
 
+    def test_groups(self) -> None:
+        """A card number in groups, with blanks, dots, slashes, commas or dashes between them, is hidden too."""
+        for sign in (" ", "-", ".", "/", ",", ", ", "_", ":"):
+            spelled = sign.join(("4111", "1111", "1111", "1111"))
+            text = bytes.fromhex(shown(f"PAN {spelled};".encode(), 40).replace("**", "aa"))
+            self.assertEqual(text.decode(), f"PAN {sign.join(('4111', '11**', '****', '1111'))};")
+
     def test_packed(self) -> None:
         """A card number of two digits a byte is hidden in the middle, wherever its bytes begin."""
         self.assertEqual(shown(bytes.fromhex("4111111111111111")), "41 11 11 ** ** ** 11 11")

@@ -24,6 +24,8 @@ from zope.interface.verify import verifyObject
 
 from dmtwisted.config import ConfigError, LogConfig
 from dmtwisted.system.logs import (
+    LONGEST_TEXT,
+    LONGEST_VALUE,
     LineObserver,
     clean_request_id,
     new_request_id,
@@ -225,6 +227,31 @@ class SentenceTests(_LogCase):
         self.within(CARD, lambda: self.log.info("x"))
         self.assertEqual(self.words, f"[{MASKED}] x")
 
+    def test_long_values(self) -> None:
+        """Of a value without end its beginning and its end are shown; the line says how much is left out."""
+        self.log.info("{device} tag={tag} res={res}", device="till", tag="a" * 500_000 + "b" * 500_000, res=0)
+        self.assertLess(len(self.words), LONGEST_VALUE + 100)
+        self.assertTrue(self.words.startswith("till tag=aaa"))
+        self.assertTrue(self.words.endswith("bbb res=0"))
+        self.assertIn(f"… {1_000_000 - LONGEST_VALUE} characters left out …", self.words)
+
+    def test_long_values_of_any_kind(self) -> None:
+        """A long list, a long text with its quotes and a long traceback are bounded too."""
+        self.log.info("{all} {quoted!r} {one[0]}", all=["x"] * 100_000, quoted="y" * 100_000, one=["z" * 100_000])
+        self.log.failure("it failed", _boom("w" * 1_000_000))
+        for line in self.stream.getvalue().splitlines():
+            self.assertLess(len(line), 2 * LONGEST_TEXT)
+        self.assertLess(len(self.stream.getvalue()), 4 * LONGEST_TEXT)
+
+    def test_cards_at_a_cut(self) -> None:
+        """Wherever a card number stands in a long value, no more of it is shown than in a short one."""
+        card = "4111.1111.1111.1111"
+        for at in range(LONGEST_VALUE // 2 - 40, LONGEST_VALUE // 2 + 5):
+            self.stream.truncate(0)
+            self.stream.seek(0)
+            self.log.info("tag={tag}", tag="x" * at + card + "x" * 5000 + card + "x" * at)
+            self.assertNotIn("1111.1", self.words)
+
     def test_after_another_observer(self) -> None:
         """An observer that prepared the event before us does not bring the secrets back."""
         publisher = LogPublisher()
@@ -292,6 +319,11 @@ class JsonTests(_LogCase):
             ("rrn", 123456789012),
         ):
             self.assertEqual(self.object[name], value)
+
+    def test_long_values(self) -> None:
+        """Message, members and traceback are bounded."""
+        self.log.failure("tag={tag}", _boom("w" * 100_000), tag="a" * 1_000_000)
+        self.assertLess(len(self.stream.getvalue()), 2 * LONGEST_TEXT)
 
     def test_strange_values(self) -> None:
         """Lone surrogates, huge numbers and numbers that are none still make a line of JSON."""

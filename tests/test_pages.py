@@ -1102,6 +1102,7 @@ class DryCheckTests(PageCase):
             ({"driver": "escpos", "settings": {"interface": "serial"}}, "settings.serial_port"),
             ({"driver": "nothing"}, "driver"),
             ({"kind": "nothing"}, "kind"),
+            ({"kind": "register", "driver": "prro", "settings": {"server_ca": "/dev/zero"}}, "settings.server_ca"),
         ):
             answer = self.check(**members)
             self.assertEqual(answer.status, 422, members)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -17,6 +20,7 @@ from zope.interface.verify import verifyObject
 from dmtwisted.clock import KYIV
 from dmtwisted.devices.driver import BadSettings, Surroundings
 from dmtwisted.devices.drivers import find_drivers
+from dmtwisted.devices.named_files import with_files
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel
@@ -1028,7 +1032,6 @@ class SettingsTests(SynchronousTestCase):
             {"server_url": "http://127.0.0.1.example.org/fs"},
             {"server_url": "https://fs.tax.gov.ua:0/fs"},
             {"server_url": "https://[fs.tax.gov.ua/fs"},
-            {"server_ca": "/nowhere/roots.pem"},
             {"trusted_certificates": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"},
             {"fiscal_number": "ПРРО 1"},
             {"local_number": 0},
@@ -1053,6 +1056,48 @@ class SettingsTests(SynchronousTestCase):
         shop = PrroShop(self)
         around = Surroundings(shop.clock, shop.core.clock, shop.store, shop.state)
         self.assertIsInstance(to_server(told, around), HttpsExchange)
+
+    def test_named_files(self) -> None:
+        """A file in the folders for it is taken, read in a thread; others are refused alike, and it sells on."""
+        shop = PrroShop(self, "one")
+        devices, dev_id = shop.core.devices, shop.core.devices.by_name("one").row.dev_id
+        roots = shop.state / "roots.pem"
+        roots.write_bytes(pem(make_certificate(MORNING, make_key())))
+        with patch.object(devices.clock, "aside", wraps=devices.clock.aside) as called:
+            shop.settings("one", server_ca=str(roots))
+        self.assertIn(with_files, [call.args[0] for call in called.call_args_list])
+        fifo, elsewhere = shop.state / "fifo", Path(self.mktemp()).absolute()
+        os.mkfifo(fifo)
+        elsewhere.write_bytes(roots.read_bytes())
+        told = set()
+        for name in ("/dev/zero", "/etc/hostname", "/nowhere", str(fifo), str(elsewhere)):
+            for member in ("server_ca", "signer_ca", "trusted_certificates"):
+                change = Deferred.fromCoroutine(devices.change(dev_id, None, {member: name}))
+                error = self.failureResultOf(change, BadSettings).value
+                assert isinstance(error, BadSettings)
+                self.assertEqual(error.path, f"settings.{member}")
+                told.add(error.text)
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("немає в", wording(told.pop()).uk)
+        self.assertEqual(shop.fiscal(0, device="one")["res"], 0)
+
+    def test_named_before(self) -> None:
+        """A file elsewhere that was named before is still read after a start, and in changes that leave it."""
+        shop = PrroShop(self, "one")
+        self.assertEqual(shop.core.devices.named_elsewhere(shop.core.devices.by_name("one")), [])
+        file = Path(self.mktemp()).absolute()
+        file.write_bytes((shop.state / "trusted.cer").read_bytes())
+        row = next(row for row in shop.done(shop.store.devices()) if row.name == "one")
+        kept = json.loads(row.settings) | {"trusted_certificates": [str(file)]}
+        shop.done(shop.store.change_device(row.n, row.name, json.dumps(kept).encode()))
+        shop.crash()
+        shop.settings("one", shopname="Кав’ярня", trusted_certificates=[str(file)])
+        self.assertEqual(shop.fiscal(0, device="one")["res"], 0)
+        self.assertEqual(shop.core.devices.named_elsewhere(shop.core.devices.by_name("one")), [str(file)])
+        file.unlink()
+        shop.crash()
+        self.assertEqual(shop.fiscal(18, device="one")["res"], 430)
+        self.assertEqual(len(self.flushLoggedErrors(BadSettings)), 1)
 
     def test_no_number(self) -> None:
         """A register without its fiscal number refuses with 1093."""

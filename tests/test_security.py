@@ -37,7 +37,10 @@ class MaskPanTests(SynchronousTestCase):
 
     def test_separators(self) -> None:
         """Spaces and dashes are removed, so that the mask is the same however the number was written."""
-        for spelled in ("4111 1111 1111 1111", "4111-1111-1111-1111", " 41111111 11111111 "):
+        for spelled in (
+            *("4111 1111 1111 1111", "4111-1111-1111-1111", " 41111111 11111111 ", "4111.1111/1111,1111"),
+            *("４１１１１１１１１１１１１１１１", "4111\u200b1111\u200b1111\u200b1111"),
+        ):
             self.assertEqual(mask_pan(spelled), "411111******1111")
 
     def test_masked_already(self) -> None:
@@ -120,14 +123,56 @@ class MaskCardsTests(SynchronousTestCase):
             "+380 67 123 45 67",
             "02 00 0d 50 30 30 30 30 30 30 30 31 32 33 34 35 5c",
             "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
-            "4111  1111  1111  1111",
+            "192.168.100.202:3939",
+            "2026/11/21, 10:15:02; 12 550,00 + 4 820,00 = 17 370,00",
+            "3f2a9c01-4111-4111-8111-111111111111",
+            "4820012345670",
+            "100% of 4000000001, &amp; \\path\\4000000002",
         ):
             self.assertEqual(mask_cards(text), text)
 
     def test_digits_of_other_scripts(self) -> None:
-        """Only the digits 0 to 9 make a card number."""
-        text = "٤١١١١١١١١١١١١١١١"
-        self.assertEqual(mask_cards(text), text)
+        """Digits of any script make a card number: full-width, Arabic, raised, circled."""
+        for zero in "０٠०𝟎":
+            spelled = "".join(chr(ord(zero) + int(digit)) for digit in "4111111111111111")
+            self.assertEqual(mask_cards(f"card {spelled}."), f"card {spelled[:6]}******{spelled[-4:]}.")
+        self.assertEqual(mask_cards("⁴¹¹¹①①①①①①①①₁₁₁₁"), "⁴¹¹¹①①******₁₁₁₁")
+
+    def test_signs_between(self) -> None:
+        """Dots, slashes, commas, blanks and dashes of any kind hide no card number, up to three at a place."""
+        for sign in (
+            *("  ", ".", ",", ", ", "/", " / ", "_", ":", ";", "|", "\t", "\\", "+", " - ", "..."),
+            *("\u00a0", "\u2009", "\u3000", "–", "—", "\u2212", "－", "．", "／", "·", "'", "’"),
+        ):
+            spelled = sign.join(("4111", "1111", "1111", "1111"))
+            self.assertEqual(
+                mask_cards(f"card {spelled} paid"), f"card {sign.join(('4111', '11**', '****', '1111'))} paid"
+            )
+
+    def test_unseen_signs(self) -> None:
+        """Signs that nobody sees do not hide a card number, wherever and however many they are."""
+        for sign in ("\u200b", "\u200d\u2060", "\ufeff", "\u00ad", "\u0301", "\u202e", "\U000e0030", "\u200b" * 9):
+            for size in (1, 2, 4):
+                card = "4111111111111111"
+                spelled = sign.join(card[at : at + size] for at in range(0, 16, size))
+                masked = mask_cards(f"card {spelled} paid").replace(sign, "")
+                self.assertEqual(masked, "card 411111******1111 paid", (sign, size))
+
+    def test_codes(self) -> None:
+        """A card number in the codes of addresses, pages and programs is masked, and nothing unseen comes out."""
+        for spelled in (
+            "4111%201111%201111%201111",
+            "%34%31%31%31%20%31111%201111%201111",
+            "4111&nbsp;1111&#160;1111&#xA0;1111",
+            "&#52;111 1111 1111 1111",
+            "4111\\u200b1111\\u200b1111\\u200b1111",
+            "4111\\xa01111\\xa01111\\xa01111",
+            "4111%E2%80%8B1111%E2%80%8B1111%E2%80%8B1111",
+        ):
+            masked = mask_cards(f"card {spelled} %0A paid")
+            self.assertIn("1111 ", masked)
+            self.assertIn("****", masked, spelled)
+            self.assertTrue(masked.isprintable())
 
     def test_every_grouping(self) -> None:
         """However a card number is cut into groups of three or more, its middle is never shown completely."""

@@ -30,6 +30,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
+from protocols.device_nodes import is_serial_port
 from protocols.errors import NotReached
 from protocols.serial import SerialAddress, SerialEndpoint, SerialSettings, TcpEndpoint
 
@@ -182,12 +183,22 @@ class SerialTests(SynchronousTestCase):
         self.assertTrue(reason.startswith("/dev/no-such-port: no such port; existing ports: "), reason)
 
     def test_no_port(self) -> None:
-        """A file that is not a serial port does not open."""
-        path = self.mktemp()
+        """What is no serial port does not open, and is called absent: a file, a folder, a pipe, another device."""
+        path, pipe = self.mktemp(), self.mktemp()
         with open(path, "w"):
             pass
-        endpoint = SerialEndpoint(self.reactor, SerialSettings(path))
-        self.assertIn("this is not a serial port", self.refused(endpoint.connect(Factory.forProtocol(Listener))))
+        os.mkfifo(pipe)
+        for name in (path, pipe, "/", "/dev/null", "/dev/zero", "/dev/urandom"):
+            endpoint = SerialEndpoint(self.reactor, SerialSettings(name))
+            reason = self.refused(endpoint.connect(Factory.forProtocol(Listener)))
+            self.assertTrue(reason.startswith(f"{name}: no such port; existing ports: "), reason)
+
+    def test_windows_names(self) -> None:
+        """On Windows a port has a plain name; a path could be a file, or make the machine log in elsewhere."""
+        for name in ("COM3", "COM12", "\\\\.\\COM12", "CNCA0"):
+            self.assertTrue(is_serial_port(name, "win32"), name)
+        for name in ("\\\\203.0.113.5\\share\\x", "C:\\x", "COM3\\..\\x", "//host/x", "", "\\\\.\\pipe\\x"):
+            self.assertFalse(is_serial_port(name, "win32"), name)
 
     def test_bad_setting(self) -> None:
         """An invalid setting is refused with a reason too."""

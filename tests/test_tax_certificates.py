@@ -137,7 +137,7 @@ class CommandTests(SynchronousTestCase):
         )
         self.assertEqual((status, "Fiscal server" in said), (0, True))
         self.assertEqual(read_certificates(file.read_bytes()), [SERVER.certificate])
-        trust = trust_in(str(file))
+        trust = trust_in(file.read_text())
         assert trust is not None
         self.assertEqual(trust.faults(SERVER.certificate, NOW), [])
 

@@ -205,7 +205,8 @@ async def _check_devices(config: Config, found: list[Finding], reactor: Any) -> 
     store, clock = store_of(config, reactor), ServiceClock(reactor)
     await store.open()
     try:
-        around = Surroundings(reactor, clock, store, config.state, Secrets(config.state))
+        folders = config.named_folders(config.state)
+        around = Surroundings(reactor, clock, store, config.state, Secrets(config.state), folders)
         known = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         try:
             await known.open()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, Literal, NoReturn, TypeVar, cast
 from uuid import uuid4
 
 import msgspec
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from dmtwisted.changes import Action, Area
 from dmtwisted.devices.driver import (
@@ -23,6 +25,7 @@ from dmtwisted.devices.driver import (
     Kind,
     Surroundings,
 )
+from dmtwisted.devices.named_files import names_in, with_files
 from dmtwisted.devices.sealing import SettingsSeal, expect_same_receivers, hidden_secrets, in_clear
 from dmtwisted.devices.sharing import Sharing
 from dmtwisted.printing.service import PrinterService
@@ -245,7 +248,7 @@ class Devices:
     async def open(self) -> None:
         """Build every device of the store; one that cannot be built is listed with the reason."""
         for row in await self._around.store.devices():
-            self._bring_in(await self._sealed(row))
+            (await self._read(await self._sealed(row)))()
 
     async def _sealed(self, row: DeviceRow) -> DeviceRow:
         """``row`` with its secrets sealed: an earlier version stored them as they were entered."""
@@ -263,12 +266,12 @@ class Devices:
 
     async def renew(self, dev_id: str) -> None:
         """Build a device again from its row: another service has worked with it in the meantime."""
-        device = self.by_id(dev_id)
         rows = await self._around.store.devices()
-        self._leave_out(device)
+        found = [await self._read(row) for row in rows if row.dev_id == dev_id]
+        self._leave_out(self.by_id(dev_id))
         for row in rows:
             if row.dev_id == dev_id:
-                self._bring_in(row)
+                found.pop()()
             elif row.dev_id in self._by_id and self.sharing.may_be_another(row.n):
                 # Another service may have renamed it; it is built again when its turn comes.
                 other = self._by_id[row.dev_id]
@@ -281,14 +284,36 @@ class Devices:
         if self._by_name.get(device.name) is device:
             del self._by_name[device.name]
 
-    def _bring_in(self, row: DeviceRow) -> None:
+    async def _read(self, row: DeviceRow) -> Callable[[], Device]:
+        """What builds the device of ``row``, when everything for it has been read."""
         driver = self.drivers.get((row.kind, row.driver), _no_driver(row))
         try:
-            value = driver.read(self._seal.open(row.dev_id, driver, row.settings))
+            members = self._seal.open(row.dev_id, driver, row.settings)
+            value = driver.read(members)
+            ready = await self.with_files(driver, value, members)
         except BadSettings as error:
-            self._keep(self._unusable(row, driver, msgspec.json.decode(row.settings), error))
-        else:
-            self._take_in(row, driver, value)
+            return partial(self._keep_unusable, row, driver, msgspec.json.decode(row.settings), error)
+        return partial(self._take_in, row, driver, value, ready)
+
+    async def with_files(
+        self, driver: Driver, settings: msgspec.Struct, kept: Mapping[str, Any] | None = None
+    ) -> msgspec.Struct:
+        """``settings`` as they are built: with the content of the files that they name, read in a thread.
+
+        :param kept: the stored settings of the device.
+        :raises BadSettings: when a file cannot be read.
+        """
+        if not names_in(driver, settings):
+            return settings
+        return await self.clock.aside(with_files, driver, settings, kept or {}, self._around.folders)
+
+    def named_elsewhere(self, device: Device) -> list[str]:
+        """The files that a device's settings name outside of the folders for them."""
+        if isinstance(device, UnusableDevice):
+            return []
+        homes = [folder.resolve() for folder in self._around.folders]
+        files = [Path(name).resolve() for _, name in names_in(device.driver, device.settings)]
+        return [str(file) for file in files if not any(file.is_relative_to(home) for home in homes)]
 
     def close(self) -> None:
         """Close every device."""
@@ -373,6 +398,7 @@ class Devices:
             raise BadSettings("driver", ONLY_TRAINING)
         self._check_real(driver, value, confirm_real)
         self._check_token(value, "")
+        ready = await self.with_files(driver, value)
         dev_id = str(uuid4())
         sealed = self._seal.seal(dev_id, driver, settings)
         try:
@@ -380,7 +406,7 @@ class Devices:
             row = await self._around.store.add_device(dev_id, name, kind, driver_name, sealed, change)
         except NameTaken:
             raise Refused(Res.DEVICE_NAME_TAKEN) from None
-        return self._take_in(row, driver, value)
+        return self._take_in(row, driver, value, ready)
 
     async def change(
         self, dev_id: str, name: str | None, changes: Mapping[str, Any], confirm_real: bool = False
@@ -402,6 +428,7 @@ class Devices:
             value = device.driver.read(settings)
             self._check_real(device.driver, value, confirm_real or device.sends)
             self._check_token(value, dev_id)
+            ready = await self.with_files(device.driver, value, kept)
             if isinstance(device, RegisterDevice):
                 await device.built.check_change(value)
             encoded = self._seal.seal(dev_id, device.driver, settings)
@@ -415,7 +442,7 @@ class Devices:
             row = msgspec.structs.replace(device.row, name=name, settings=encoded)
             scenario = device.simulator.scenario if device.simulator is not None else None
             self._leave_out(device)
-            changed = self._take_in(row, device.driver, value)
+            changed = self._take_in(row, device.driver, value, ready)
             if scenario is not None and changed.simulator is not None:
                 changed.simulator.scenario.take_over(scenario)
             return changed
@@ -460,21 +487,24 @@ class Devices:
     ) -> Change:
         return self._around.changes.change(Area.DEVICE, action, before, after, subject=name, id=dev_id)
 
-    def _take_in(self, row: DeviceRow, driver: Driver, settings: msgspec.Struct) -> Device:
+    def _take_in(self, row: DeviceRow, driver: Driver, settings: msgspec.Struct, ready: msgspec.Struct) -> Device:
         try:
             if self.bars(driver):
                 # One of an earlier version; nothing of it is built, so nothing can approve.
                 raise BadSettings("driver", ONLY_TRAINING)
-            built = driver.build(row, settings, self._around)
+            built = driver.build(row, ready, self._around)
             device: Device = _CLASSES[driver.kind](row, driver, self._turns_of(row), settings, built)
         except Exception as error:
             device = self._unusable(row, driver, settings, error)
         return self._keep(device)
 
+    def _keep_unusable(self, row: DeviceRow, driver: Driver, members: dict[str, Any], error: Exception) -> Device:
+        return self._keep(self._unusable(row, driver, members, error))
+
     def _unusable(
         self, row: DeviceRow, driver: Driver, settings: msgspec.Struct | dict[str, Any], error: Exception
     ) -> UnusableDevice:
-        self.log.failure("{device} cannot be used", device=row.name)
+        self.log.failure("{device} cannot be used", Failure(error), device=row.name)
         return UnusableDevice(row, driver, self._turns_of(row), settings, Unusable(error))
 
     def _keep(self, device: Device) -> Device:

@@ -67,6 +67,8 @@ class Surroundings:
     """The folder for the files of devices; `None` keeps them in memory."""
     secrets: Secrets = field(default_factory=lambda: Secrets(None))
     """Seals secrets in the store."""
+    folders: tuple[Path, ...] = ()
+    """Where settings may name files."""
 
     @property
     def changes(self) -> Changes:
@@ -95,6 +97,8 @@ class Driver:
     """The settings that say where a secret goes, the address first; empty for one that stays in the service.
 
     A secret that is not named here goes wherever `ADDRESSES` may point."""
+    files: tuple[str, ...] = ()
+    """Names of settings, texts or lists of texts, that are PEM or name a file. ``build`` gets them all as PEM."""
     stand: str = ""
     """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""

@@ -31,7 +31,7 @@ async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
 
 
 async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[Finding]:
-    found = [await _device(device, devices), *_unusual(device, devices)]
+    found = [await _device(device, devices), *_unusual(device, devices), *_files(device, devices)]
     if device.kind == REGISTER:
         try:
             found += [*await _key(device), *await _tax_service(device, clock)]
@@ -84,6 +84,21 @@ def _unusual(device: Device, devices: Devices) -> list[Finding]:
         )
         return [warn(Check.DEVICE, text, advice, name)]
     return []
+
+
+def _files(device: Device, devices: Devices) -> list[Finding]:
+    name, elsewhere = device.name, ", ".join(devices.named_elsewhere(device))
+    if not elsewhere:
+        return []
+    text = Text(
+        f"{name}: налаштування називають файл поза теками для них: {elsewhere}",
+        f"{name}: the settings name a file outside of the folders for them: {elsewhere}",
+    )
+    advice = Text(
+        "Він ще читається. Перенесіть його до теки конфігурації або в /etc/ssl і назвіть знову.",
+        "It is still read. Move it into the folder of the configuration or /etc/ssl, and name it again.",
+    )
+    return [warn(Check.DEVICE, text, advice, name)]
 
 
 def _fails(name: str, why: Text) -> Finding:

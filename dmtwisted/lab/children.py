@@ -290,6 +290,12 @@ def make_register(child: Child, name: str, **settings: object) -> str:
     return dev_id
 
 
+def root_in(keys: Path) -> str:
+    """The certificate of a simulated tax service as PEM."""
+    raw = base64.encodebytes((keys / "root.cer").read_bytes()).decode()
+    return f"-----BEGIN CERTIFICATE-----\n{raw}-----END CERTIFICATE-----\n"
+
+
 def upload_key(child: Child, dev_id: str, keys: Path) -> None:
     """Give a register the cashier's key from the folder of the simulated tax service.
 

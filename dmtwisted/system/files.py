@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 LOCKED_BYTE = 1 << 30
@@ -14,6 +15,41 @@ LOCKED_BYTE = 1 << 30
 REPLACE_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Seconds between tries to replace a file on Windows, where an open file cannot be replaced: virus scanners open new
 files for a moment."""
+
+
+MOST_NAMED = 1 << 20
+"""Bytes of a file that a setting names."""
+
+_QUIETLY = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_BINARY"))
+
+
+def read_named(name: str, folders: Collection[Path] | None) -> bytes:
+    """The content of a small regular file that a setting names; blocks.
+
+    A link counts as the file at its end. Whether a file is absent or not allowed, the error is the same: a caller
+    must not learn what is on the disk.
+
+    :param folders: where it has to be; `None` is anywhere.
+    :raises ValueError: when there is no such file, or one that may not be read.
+    """
+    try:
+        if name.startswith(("\\\\", "//")):
+            raise ValueError("another machine's file; asking for it would send our password there")
+        file = os.path.realpath(name, strict=True)
+        homes = [os.path.realpath(folder) for folder in folders or ()]
+        if folders is not None and not any(Path(file).is_relative_to(home) for home in homes):
+            raise ValueError("outside")
+        # First looked at: to open a device may do something, and to open a pipe waits.
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            raise ValueError("not a file")
+        with os.fdopen(os.open(file, _QUIETLY), "rb") as stream:
+            content = stream.read(MOST_NAMED + 1) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else None
+        if content is None or len(content) > MOST_NAMED:
+            raise ValueError("not a small file")
+        return content
+    except (OSError, ValueError):
+        where = "" if folders is None else f" in {', '.join(map(str, folders))}"
+        raise ValueError(f"there is no file of at most 1 MB with this name{where}") from None
 
 
 def describe_error(error: OSError) -> str:

@@ -52,6 +52,12 @@ INDENT = "\n    "
 RECENT, LONGEST_RECENT = 500, 2000
 """Lines that are kept for the log page, and characters of each: a megabyte at most, usually a tenth."""
 
+LONGEST_VALUE, LONGEST_TEXT = 600, 16_000
+"""Characters of one value in a line, and of a whole line or traceback; of a longer one the middle is left out."""
+
+_AROUND = 256
+"""Characters behind a cut that are looked at, so that it shows no part of a card number."""
+
 FILE_MODE = 0o640
 """The mode of a new log file: the owner writes, the group reads."""
 
@@ -219,6 +225,8 @@ def _text_line(event: LogEvent, level: str) -> str:
     if not text.isprintable():
         text = _controls.sub(_escaped, text.rstrip()).replace("\n", INDENT)
     request = request_id.get()
+    if len(text) > LONGEST_TEXT:
+        text = _shortened(text, LONGEST_TEXT)
     words = mask_cards(f"[{request}] {text}" if request else text)
     namespace = event.get("log_namespace", "-")
     return f"{_time(event)} {level} {namespace} {words}\n"
@@ -234,7 +242,7 @@ def _json_line(event: LogEvent, level: str) -> str:
         "level": level,
         "namespace": event.get("log_namespace", "-"),
         "request_id": mask_cards(request_id.get()),
-        "message": mask_cards(text),
+        "message": mask_cards(text if len(text) <= LONGEST_TEXT else _shortened(text, LONGEST_TEXT)),
     }
     for name, value in event.items():
         if value.__class__ in _SIMPLE and name not in members and not name.startswith("log_"):
@@ -249,12 +257,13 @@ def _json_line(event: LogEvent, level: str) -> str:
 
 
 _SIMPLE = frozenset({str, int, float, bool, type(None)})
+_NUMBERS = frozenset({int, float, bool, type(None)})
 _CONTAINERS = frozenset({dict, list, tuple})
 
 
 def _without_card(value: Any) -> Any:
     if value.__class__ is str:
-        return mask_cards(value)
+        return mask_cards(value if len(value) <= LONGEST_VALUE else _shortened(value, LONGEST_VALUE))
     if value.__class__ in (int, float) and abs(value) >= 10**12:
         digits = str(value)
         masked = mask_cards(digits)
@@ -307,7 +316,10 @@ def _sentence(event: LogEvent) -> str:
             if fields.get(name).__class__ in _CONTAINERS:
                 fields = {**fields, name: mask_secrets(fields[name])}
         try:
-            return plan.format.format_map(fields)
+            text = plan.format.format_map(fields)
+            if len(text) > LONGEST_VALUE:
+                text = plan.format.format_map({name: _bounded(fields[name]) for name in plan.fields})
+            return text
         except Exception:
             # Twisted's own formatting has a text for every error.
             pass
@@ -316,9 +328,25 @@ def _sentence(event: LogEvent) -> str:
     return formatEvent(masked)
 
 
+def _bounded(value: Any) -> Any:
+    """``value``, or its beginning and end when it is a long text or would become one."""
+    if value.__class__ in _NUMBERS:
+        return value
+    text = str(value)
+    return value if len(text) <= LONGEST_VALUE else _shortened(text, LONGEST_VALUE)
+
+
+def _shortened(text: str, most: int) -> str:
+    """The beginning and the end of ``text``, and how much is left out between."""
+    half = most // 2
+    head, tail = mask_cards(text[: half + _AROUND])[:half], mask_cards(text[-half - _AROUND :])[-half:]
+    return f"{head}… {len(text) - most} characters left out …{tail}"
+
+
 def _traceback(failure: Failure) -> str:
     try:
-        return failure.getTraceback().rstrip()
+        text = failure.getTraceback().rstrip()
+        return text if len(text) <= LONGEST_TEXT else _shortened(text, LONGEST_TEXT)
     except Exception as error:
         return f"(no traceback: {error.__class__.__name__})"
 

@@ -38,9 +38,10 @@ mkdir -p /srv/tax
 systemd-run --quiet --unit try-tax --working-directory=/srv/tax dmtwisted simulate tax-service --keys keys --listen 8609 --control 8610 --ledger tax.ledger
 until_answers http://127.0.0.1:8610/ledger
 chmod -R a+rX /srv/tax
+cp /srv/tax/keys/root.cer /usr/local/share/ca-certificates/tax-test.cer
 register() { # name, number, more settings
   curl -sS "$api/devices" -H "$json" -d "{\"device\": \"$1\", \"kind\": \"register\", \"driver\": \"prro\", \"settings\": {
-    \"server_url\": \"http://127.0.0.1:8609/fs\", \"trusted_certificates\": \"/srv/tax/keys/root.cer\", \"fiscal_number\": \"400000000$2\",
+    \"server_url\": \"http://127.0.0.1:8609/fs\", \"trusted_certificates\": \"/usr/local/share/ca-certificates/tax-test.cer\", \"fiscal_number\": \"400000000$2\",
     \"local_number\": $2, \"fis_code\": \"34554363\", \"name\": \"Shop\", \"shopname\": \"Shop\" $3}}" | sed 's/.*"dev_id":"\([^"]*\)".*/\1/'
 }
 sell() { # name

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +39,7 @@ from twisted.internet.main import CONNECTION_DONE
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from protocols.device_nodes import is_printer
 from protocols.errors import NotReached
 
 READ_SIZE = 4096
@@ -206,7 +206,7 @@ class DeviceFileEndpoint:
     """An endpoint for a device file; on Linux only, elsewhere every connection fails.
 
     :param path: ``/dev/usb/lp0``, or better a lasting name by udev.
-    :param any_file: also accept files that are not character devices, for tests.
+    :param any_file: also accept files that are no printers, for tests.
     :param open_file: opens the file; a stand-in in tests.
     """
 
@@ -235,6 +235,9 @@ class DeviceFileEndpoint:
 
     def _open(self, path: str) -> tuple[int, bool]:
         """The descriptor, and whether it can be read."""
+        if not self._any_file and not is_printer(path):
+            # The same as for one that is absent: callers must not learn which files there are.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         # No controlling terminal: the path may turn out to be a serial port.
         flags = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         reads = True
@@ -244,16 +247,13 @@ class DeviceFileEndpoint:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL, errno.EROFS):
                 raise
             descriptor, reads = self._open_file(path, os.O_WRONLY | flags), False
-        if not self._any_file and not stat.S_ISCHR(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise ValueError("this is not a device")
         return descriptor, reads
 
 
 def _reason(error: Exception) -> str:
     """Why a file did not open, for people."""
     number = getattr(error, "errno", None)
-    if number in (errno.ENOENT, errno.ENOTDIR):
+    if number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR):
         return "no such device"
     if number in (errno.EBUSY, errno.EAGAIN):
         return "another program uses the printer"
@@ -261,6 +261,4 @@ def _reason(error: Exception) -> str:
         return "no permission to open the printer"
     if number in (errno.ENODEV, errno.ENXIO, errno.EIO):
         return "the device exists, but its printer is not connected"
-    if number == errno.EISDIR:
-        return "this is not a device"
     return getattr(error, "strerror", None) or str(error)

@@ -55,7 +55,7 @@ class DryCheck:
         driver = self._core.devices.drivers.get((asked.kind, asked.driver))
         if driver is None:
             raise BadSettings("driver", f"there is no such driver for a {asked.kind}")
-        settings = driver.read(asked.settings)
+        settings = await self._core.devices.with_files(driver, driver.read(asked.settings))
         # No device has this number, so the store has nothing for it.
         row = DeviceRow(0, "", asked.device, asked.kind, asked.driver, msgspec.json.encode(asked.settings))
         try:

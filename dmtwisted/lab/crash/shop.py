@@ -29,6 +29,7 @@ from dmtwisted.lab.children import (
     family,
     is_writer,
     make_device,
+    root_in,
     upload_key,
 )
 from dmtwisted.lab.crash.books import (
@@ -314,7 +315,7 @@ class Shop:
             name="ТОВ «Крамниця»",
             shopname="Крамниця",
             shopad="м. Київ",
-            trusted_certificates=str(keys / "root.cer"),
+            trusted_certificates=root_in(keys),
             offline_allowed=True,
             offline_probe_s=1,
             offline_after_lost_answer="revoke" if self._revokes else "wait",

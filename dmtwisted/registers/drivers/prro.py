@@ -41,6 +41,7 @@ def driver(
         build=build,
         capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
         secrets=("signer_token", *SECRETS),
+        files=("server_ca", "signer_ca", "trusted_certificates"),
         receivers={"signer_token": ("signer_url", "signer_ca"), **RECEIVERS},
         stays=lambda settings: settings.stays,
     )

@@ -1,9 +1,8 @@
-"""The certificates that a register's settings spell or name: PEM, or the path of a file."""
+"""The certificates that a register's settings spell; the files that they name have been read before."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from OpenSSL.crypto import X509
 
@@ -15,17 +14,18 @@ from protocols.fiscal.https import roots_in
 
 
 def check_certificates(server_ca: str, signer_ca: str, trusted_certificates: str | Sequence[str]) -> None:
-    """See that the certificates in the settings can be read.
+    """See that the certificates in the settings can be read; names of files are left to who reads these.
 
     :raises ValueError: when they cannot; the text names the member.
     """
     name = "server_ca"
     try:
-        roots_of(server_ca)
+        roots_of(_spelled(server_ca))
         name = "signer_ca"
-        roots_of(signer_ca)
+        roots_of(_spelled(signer_ca))
         name = "trusted_certificates"
-        trust_in(trusted_certificates)
+        given = [trusted_certificates] if isinstance(trusted_certificates, str) else trusted_certificates
+        trust_in([*map(_spelled, given)])
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 
@@ -35,11 +35,11 @@ def roots_of(given: str) -> list[X509] | None:
 
     :raises ValueError: when they cannot be read.
     """
-    return roots_in(_content(given)) if given else None
+    return roots_in(given.encode()) if given else None
 
 
 def trust_in(texts: str | Sequence[str]) -> Trust | None:
-    """The certificates that ``texts`` spell or name, else those of the built-in list; `None` when that is empty too.
+    """The certificates that ``texts`` spell, else those of the built-in list; `None` when that is empty too.
 
     :raises ValueError: when one cannot be read.
     """
@@ -48,16 +48,10 @@ def trust_in(texts: str | Sequence[str]) -> Trust | None:
         built_in = trusted.built_in()
         return Trust(built_in) if built_in else None
     try:
-        return Trust([certificate for text in given for certificate in read_certificates(_content(text))])
+        return Trust([certificate for text in given for certificate in read_certificates(text.encode())])
     except CryptoError as error:
         raise ValueError(str(error)) from None
 
 
-def _content(text: str) -> bytes:
-    """PEM as it is, else the file of that name."""
-    if "-----BEGIN" in text:
-        return text.encode()
-    try:
-        return Path(text.strip()).read_bytes()
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{text.strip()[:200]} cannot be read ({error})") from None
+def _spelled(text: str) -> str:
+    return text if "-----BEGIN" in text else ""

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from shutil import disk_usage
+from typing import IO, Any, TypeVar, cast
 
 import msgspec
 
@@ -32,12 +33,22 @@ FORMAT = 1
 
 MANIFEST, DATABASE, ROWS, STATE = "manifest.json", "database.sqlite", "rows/", "state/"
 
-MOST_MANIFEST = 64 << 20
-"""The largest manifest, in bytes."""
+MOST_MANIFEST, MOST_FILES = 16 << 20, 100_000
+"""The largest manifest, in bytes, and the most files that it may name."""
+
+MOST_RATIO, SMALL = 300, 16 << 20
+"""How many times larger than the archive its content may be, and bytes for which nobody asks. Zeros alone are packed
+240 times by `write_archive`."""
+
+BETWEEN, SPARE = 1 << 20, 64 << 20
+"""Bytes of heads between two members at most, and of the disk that stay free."""
+
+_SQLITE = b"SQLite format 3\0"
 
 _BLOCK = 1 << 20
 _LENGTH = struct.Struct(">I")
 
+T = TypeVar("T")
 Advance = Callable[[int], None]
 """Called with the number of bytes that were done."""
 
@@ -120,21 +131,31 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def unpack(path: Path, folder: Path | None, advance: Advance) -> Manifest:
-    """Check every byte of a backup; write its files into ``folder``, unless that is `None`.
+    """Check every byte of a backup; after that write its files into ``folder``, unless that is `None`.
 
-    :raises CarryError: when it is damaged or not a backup of ours.
+    :raises CarryError: when it is damaged or not a backup of ours, or the disk has no room for it.
     :raises OSError: when a file cannot be written.
     """
+    if folder is not None:
+        # Nothing is written of what is refused later: it could fill the disk on which the shop sells.
+        checked = unpack(path, None, advance)
+        needed, free = sum(mark.size for mark in checked.files.values()) + SPARE, disk_usage(folder.parent).free
+        if needed > free:
+            raise CarryError(f"{path}: {needed / 1e6:,.0f} MB are needed on the disk, {free / 1e6:,.0f} MB are free")
     with _opened(path) as (tar, rest):
         manifest = _manifest(path, tar)
         missing = dict(manifest.files)
-        while (info := tar.next()) is not None:
+        while (info := rest.between(tar.next)) is not None:
             mark = missing.pop(info.name, None)
-            stream = tar.extractfile(info) if info.isfile() else None
-            if mark is None or stream is None or not _harmless(info.name):
+            if mark is None or info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.issparse():
                 raise CarryError(f"{path}: {info.name} does not belong in a backup")
-            if _copied(stream, None if folder is None else folder / info.name, advance) != mark:
+            stream = tar.extractfile(info)
+            rest.left = mark.size + BETWEEN
+            begins = _SQLITE if info.name == DATABASE else b""
+            target = None if folder is None else folder / info.name
+            if info.size != mark.size or stream is None or _copied(stream, target, begins, advance) != mark:
                 raise CarryError(f"{path}: {info.name} is damaged")
+        rest.left = BETWEEN
         while rest.read(_BLOCK):
             """The rest ends with the hash over all that was packed: it must be read."""
         if missing:
@@ -142,11 +163,37 @@ def unpack(path: Path, folder: Path | None, advance: Advance) -> Manifest:
     return manifest
 
 
+class _Metered:
+    """The unpacked bytes of an archive, as many as are expected: a short file can unpack to any length."""
+
+    def __init__(self, packed: gzip.GzipFile) -> None:
+        self._packed = packed
+        self.left = MOST_MANIFEST + BETWEEN
+
+    def read(self, size: int) -> bytes:
+        """At most ``size`` bytes.
+
+        :raises ValueError: when there are more than expected.
+        """
+        data = self._packed.read(size)
+        self.left -= len(data)
+        if self.left < 0:
+            raise ValueError("it holds more than it says")
+        return data
+
+    def between(self, step: Callable[[], T]) -> T:
+        """``step``, which reads no more than the heads before the next member."""
+        self.left = BETWEEN
+        return step()
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[tarfile.TarFile, gzip.GzipFile]]:
+def _opened(path: Path) -> Iterator[tuple[tarfile.TarFile, _Metered]]:
     try:
-        with gzip.open(path, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
-            yield tar, packed
+        with gzip.open(path, "rb") as packed:
+            metered = _Metered(packed)
+            with tarfile.open(fileobj=cast(IO[bytes], metered), mode="r|") as tar:
+                yield tar, metered
     except (EOFError, tarfile.TarError, zlib.error, ValueError) as error:
         raise CarryError(f"{path}: this is not a complete backup: {error}") from error
     except OSError as error:
@@ -167,6 +214,12 @@ def _manifest(path: Path, tar: tarfile.TarFile) -> Manifest:
         raise CarryError(f"{path}: the manifest is damaged: {error}") from error
     if manifest.format > FORMAT:
         raise CarryError(f"{path}: this backup was made by a newer version ({manifest.version})")
+    harmful = next((name for name in manifest.files if not _harmless(name)), "")
+    if harmful or len(manifest.files) > MOST_FILES:
+        raise CarryError(f"{path}: {harmful or 'so many files'} does not belong in a backup")
+    sizes = [mark.size for mark in manifest.files.values()]
+    if min(sizes, default=0) < 0 or sum(sizes) > max(SMALL, MOST_RATIO * path.stat().st_size):
+        raise CarryError(f"{path}: it says that it holds more than it can")
     return manifest
 
 
@@ -177,7 +230,11 @@ def _harmless(name: str) -> bool:
     return known and not path.is_absolute() and ".." not in path.parts and "\\" not in name and ":" not in name
 
 
-def _copied(source: IO[bytes], path: Path | None, advance: Advance) -> FileMark:
+def _copied(source: IO[bytes], path: Path | None, begins: bytes, advance: Advance) -> FileMark:
+    """The mark of what was read from ``source``, and written to ``path``.
+
+    :raises ValueError: when it does not begin with ``begins``.
+    """
     found, size = hashlib.sha256(), 0
     target = None
     if path is not None:
@@ -185,6 +242,8 @@ def _copied(source: IO[bytes], path: Path | None, advance: Advance) -> FileMark:
         target = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
     try:
         while block := source.read(_BLOCK):
+            if size == 0 and not block.startswith(begins):
+                raise ValueError("its database is none")
             found.update(block)
             size += len(block)
             if target is not None:
