@@ -907,6 +907,7 @@ class PageTests(SynchronousTestCase):
             Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,
             Res.MAY_BE_REPEAT,
+            Res.ANSWERS_UNVERIFIED,
             Res.COLLISION_UNSOLVABLE,
         }
         self.assertEqual([res for res in Res if (res in produced) == (res in RESERVED)], [])
