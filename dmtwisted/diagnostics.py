@@ -10,6 +10,7 @@ devices.json       every device: driver, settings without secrets, state
 unfinished.json    operations with an unknown outcome: time, task, result; not the request
 database.json      kind, size, contents, result of the last check
 certificate.json   the certificate of HTTPS
+evidence.json      answers of the tax service that somebody else signed; not the answers themselves
 log.txt            the last lines of the log, masked once more
 ================== ======================================================================================
 """
@@ -33,6 +34,7 @@ from dmtwisted.clock import stamp17
 from dmtwisted.config import SECTIONS
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
+from dmtwisted.registers.channels.evidence import described, kept_in
 from dmtwisted.security import HIDDEN, mask_cards, mask_secrets
 from dmtwisted.store.facts import UNFINISHED, FileCheck, facts_of
 from dmtwisted.store.values import OperationQuery, StoreFailed
@@ -63,6 +65,7 @@ async def gather(core: Core, verdict: FileCheck | None = None) -> dict[str, byte
         "unfinished": await _or_why(_unfinished(core)),
         "database": {"facts": await _or_why(facts_of(core.config, core.store, core.clock)), "check": verdict},
         "certificate": None if core.certificate is None else core.certificate.status(),
+        "evidence": [] if core.state is None else described(kept_in(core.state)),
     }
     bundle = {f"{name}.json": _encoded(value) for name, value in files.items()}
     bundle["log.txt"] = _clean("".join(core.log_lines)).encode("utf-8", "replace")

@@ -46,6 +46,8 @@ METRICS: dict[str, tuple[str, str]] = {
     "dmtwisted_register_shift_seconds": ("gauge", "How long the shift has been open; 0 when it is closed."),
     "dmtwisted_register_collision": ("gauge", "1 while a register does not know what became of a document."),
     "dmtwisted_register_key_days": ("gauge", "Whole days that the signing key is still good for."),
+    "dmtwisted_register_unverified": ("gauge", "1 while a register takes the tax service's answers unverified."),
+    "dmtwisted_register_answers_refused_total": ("counter", "Answers of the tax service that somebody else signed."),
     "dmtwisted_terminal_in_doubt": ("gauge", "1 while a terminal does not know what became of a payment."),
     "dmtwisted_unfinished_operations": ("gauge", "Operations under way, and those whose end is not known."),
     "dmtwisted_database_damaged": ("gauge", "1 when the database can be read at best."),
@@ -147,6 +149,9 @@ def _register(page: Page, state: Mapping[str, Any], name: Labels, now: int) -> N
     page.add("dmtwisted_register_collision", bool(state.get("collision")), name)
     if state.get("key_days_left") is not None:
         page.add("dmtwisted_register_key_days", int(state["key_days_left"]), name)
+    if "unverified" in state:
+        page.add("dmtwisted_register_unverified", bool(state["unverified"]), name)
+        page.add("dmtwisted_register_answers_refused_total", int(state["refused_answers"]), name)
 
 
 def _since(now: int, at: object) -> float:

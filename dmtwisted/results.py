@@ -1572,6 +1572,16 @@ class Res(Enum):
         "Порівняйте суми й час і, якщо це той самий продаж, зробіть повернення.",
         "Compare sums and times, and if it is the same sale, make a return.",
     )
+    ANSWERS_UNVERIFIED = _warning(
+        3005,
+        Action.DONE,
+        "Відповіді податкової не перевіряються, чек міг підтвердити хтось інший",
+        "The tax service's answers are not verified, somebody else may have confirmed the receipt",
+        "Передайте адміністраторові сервісу, що треба виконати dmtwisted tax trust CACertificates.p7b.",
+        "Tell the administrator of the service to run dmtwisted tax trust CACertificates.p7b.",
+        "Продавайте далі й повідомте того, хто налаштовує касу.",
+        "Sell on and tell the person who sets up the register.",
+    )
 
 
 _BY_CODE = {res.code: res for res in Res}

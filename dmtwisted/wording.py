@@ -331,6 +331,8 @@ the signature was made for another certificate = підпис зроблено �
 the key is not for this use = ключ не для цього
 the certificate was not valid at that time = сертифікат на той час не був чинним
 the certificate does not lead to a trusted one = сертифікат не веде до довіреного
+the certificate belongs to somebody else = це сертифікат іншого власника
+the list of trusted certificates cannot be read: {} = перелік довірених сертифікатів не читається: {}
 the time stamp is wrong = позначка часу неправильна
 the tax service does not accept messages of this form = податкова не приймає повідомлень такого вигляду
 its signature is wrong: {} = його підпис неправильний: {}
@@ -557,6 +559,9 @@ the local number of a document = локальний номер документ�
 {}: weak, {} is signed with {} = {}: слабкий, {} підписано {}
 {}: the key is encrypted; its passphrase is missing = {}: ключ зашифровано, бракує парольної фрази
 {}: an RSA or elliptic curve key is expected = {}: очікується ключ RSA або на еліптичній кривій
+{}: the local authority may not sign for it; make a new one (dmtwisted tls authority --new, or the check box on the \
+page) and install it on every machine = {}: власний центр сертифікації не може підписати це ім’я; створіть новий \
+(dmtwisted tls authority --new або позначка на сторінці) й установіть його на кожному комп’ютері
 {}: the key does not belong to the certificate = {}: ключ не від цього сертифіката
 {}: neither PEM nor PKCS#12, or the password is wrong = {}: не PEM і не PKCS#12, або пароль неправильний
 {}: holds no certificate in PEM form = {}: немає сертифіката в PEM

@@ -125,7 +125,7 @@ class PrroShop(Shop):
             **self._settings,
             **settings,
         }
-        self.done(self.core.devices.add(device, REGISTER, "prro", settings))
+        self.done(self.core.devices.add(device, REGISTER, "prro", settings, confirm_real=True))
 
     def done(self, coroutine: Any) -> Any:
         """What ``coroutine`` comes to, at once."""

@@ -916,6 +916,7 @@ class PageTests(SynchronousTestCase):
             Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,
             Res.MAY_BE_REPEAT,
+            Res.ANSWERS_UNVERIFIED,
             Res.COLLISION_UNSOLVABLE,
             Res.ANOTHER_SUM,
         }

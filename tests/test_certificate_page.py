@@ -163,6 +163,12 @@ class InstallTests(AccessCase):
         self.assertEqual(self.request("POST", f"{TLS}/authority", {}).status, 200)
         self.assertEqual(self.request("GET", f"{TLS}/authority.pem").body, answer.body)
         self.assertEqual(self.request("GET", f"{TLS}/authority.key").status, 404)
+        refused = self.request("POST", f"{TLS}/authority", {"names": ["till.example"]})
+        self.assertEqual(refused.status, 422)
+        self.assertIn("dmtwisted tls authority --new", refused.json["errortxt"])
+        asked = {"names": ["till.example"], "new": True}
+        self.assertIn("till.example", self.request("POST", f"{TLS}/authority", asked).json["names"])
+        self.assertNotEqual(self.request("GET", f"{TLS}/authority.pem").body, answer.body)
         for names in (["a b"], ["x"] * 51, "desk"):
             self.assertEqual(self.request("POST", f"{TLS}/authority", {"names": names}).status, 422, names)
 

@@ -22,6 +22,8 @@ import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.access import authority
+from dmtwisted.access.certificates import read_pem
 from dmtwisted.access.tls_install import certify, install_at
 from dmtwisted.commands import doctor as command
 from dmtwisted.commands import ready
@@ -35,9 +37,10 @@ from dmtwisted.programs import ROW, Program
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store.revisions import head
-from tests.certificates import make_certificate, make_key, write_pair
+from tests.certificates import make_certificate, make_key, pem, write_pair
 from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, Shop
+from tests.test_tls import without_limits
 from tests.web_case import WebCase
 from web.site import Door
 
@@ -208,11 +211,29 @@ class CertificateFaultTests(FaultCase):
 
     def test_renewable(self) -> None:
         """One of the local authority has a button that renews it."""
-        _, _, identity = certify(self.state, [], MORNING)
+        identity = certify(self.state, [], MORNING).identity
         file = str(install_at(identity, TlsConfig(), self.state))
         self.config = replace(self.config, tls=TlsConfig(file, file))
         [one] = tls.look(self.config, MORNING + 790 * 86400)
         self.assertEqual((one.level, one.fix), (Level.WARN, Fix.CERTIFICATE))
+
+    def test_unlimited(self) -> None:
+        """A local authority that may sign for any name, and one that may not sign for the machine's new name."""
+        identity = certify(self.state, [], MORNING).identity
+        file = str(install_at(identity, TlsConfig(), self.state))
+        self.config = replace(self.config, tls=TlsConfig(file, file))
+        self.assertEqual([one.level for one in tls.look(self.config, MORNING)], [Level.GOOD])
+        machine = [*authority.names_of_this_machine(), "moved.example"]
+        self.patch(authority, "names_of_this_machine", lambda: machine)
+        [one] = tls.look(self.config, MORNING)
+        self.assertEqual((one.level, one.fix), (Level.WARN, Fix.NONE))
+        self.assertIn("moved.example", one.text.en)
+        self.assertIn("--new", one.advice.uk)
+        own = authority.authority_file(self.state)
+        own.write_bytes(pem(without_limits(read_pem(own, own.with_name(authority.AUTHORITY_KEY)))))
+        unlimited, renewable = tls.look(self.config, MORNING)
+        self.assertIn("any name", unlimited.text.en)
+        self.assertEqual((unlimited.level, renewable.fix), (Level.WARN, Fix.CERTIFICATE))
 
     @POSIX
     def test_open_key(self) -> None:
@@ -837,7 +858,7 @@ class MendTests(FaultCase):
     def test_certificate(self) -> None:
         """A certificate of the local authority is renewed and served at once."""
         shop = Shop(self)
-        _, _, identity = certify(shop.state, ["till.local"], MORNING)
+        identity = certify(shop.state, ["till.local"], MORNING).identity
         file = str(install_at(identity, TlsConfig(), shop.state))
         from dmtwisted.access.tls import LiveCertificate
 

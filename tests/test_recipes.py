@@ -19,6 +19,7 @@ from dmtwisted.results import LANGUAGES, Res
 from tests import test_catalogue as catalogue
 from tests.http_shop import HttpPrroShop, HttpShop, OverHttp
 from tests.language_check import foreign
+from tests.prro_shop import keys
 from tests.shop import sale
 from tests.specification import promises
 from tests.web_case import DEVICES
@@ -107,6 +108,14 @@ def long_offline(shop: OverHttp) -> None:
     shop.sell(1)
 
 
+def unverified(shop: Any) -> None:
+    """A register at the real tax service, before a person has trusted certificates."""
+    settings = {"server_url": "https://fs.tax.gov.ua:8643/fs", "trusted_certificates": ""}
+    shop.called("PATCH", shop.address("one"), {"settings": settings, "confirm_real": True})
+    shop.load_key("one", keys().cashier)
+    shop.fiscal(0, device="one")
+
+
 def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverHttp], Recipe]]:
     """Every code with a shop and what makes the code there; some codes have several."""
 
@@ -139,6 +148,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.NOT_NOW, whole, checked_twice
     yield Res.ANOTHER_SUM, whole, catalogue.paid("accept", "partial:100")
     yield Res.TAG_KNOWN, alone, used_tag
+    yield Res.ANSWERS_UNVERIFIED, prro, unverified
     for res in (Res.OFFLINE_TOO_LONG, Res.OFFLINE_NUMBERS_EXHAUSTED, Res.KEY_EXPIRES_SOON):
         yield res, alone, long_offline
 

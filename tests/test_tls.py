@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, NoEncryption
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509 import verification
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from OpenSSL import SSL
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
@@ -31,7 +33,17 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from dmtwisted.access.authority import AUTHORITY_FILE, AUTHORITY_KEY, issue, make_authority, names_of_this_machine
+from dmtwisted.access import authority as authority_module
+from dmtwisted.access import tls_install
+from dmtwisted.access.authority import (
+    AUTHORITY_FILE,
+    AUTHORITY_KEY,
+    authority_file,
+    issue,
+    make_authority,
+    names_of_this_machine,
+    permits,
+)
 from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
 from dmtwisted.access.tls import LOOK_EVERY, LiveCertificate, check_before_start
 from dmtwisted.commands.main import main
@@ -232,7 +244,7 @@ class CheckTests(WithFolder):
     def test_remark_on_the_kind_of_key(self) -> None:
         """A key that browsers do not know is remarked."""
         key = ed25519.Ed25519PrivateKey.generate()
-        identity = Identity(key, issue(make_authority(MORNING), ["desk"], MORNING).leaf)
+        identity = Identity(key, issue(make_authority(MORNING, ["desk"]), ["desk"], MORNING).leaf)
         self.assertIn("P-256", remarks(identity, MORNING)[0])
 
 
@@ -550,7 +562,7 @@ class AuthorityTests(SynchronousTestCase):
 
     def test_trusted(self) -> None:
         """A client that trusts the authority accepts what it issued, by every name and address, and by no other."""
-        authority = make_authority(time.time())
+        authority = make_authority(time.time(), ["desk.local"])
         identity = issue(authority, ["Desk.local", "127.0.0.1", "::1", "desk.local"], time.time())
         self.assertEqual(identity.names, ("desk.local", "127.0.0.1", "::1"))
         store = verification.Store([authority.leaf])
@@ -562,7 +574,7 @@ class AuthorityTests(SynchronousTestCase):
 
     def test_no_authority_over_others(self) -> None:
         """What was issued cannot issue anything itself."""
-        authority = make_authority(MORNING)
+        authority = make_authority(MORNING, ["desk"])
         leaf = issue(authority, ["desk"], MORNING).leaf
         self.assertFalse(leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca)
         own = authority.leaf.extensions.get_extension_for_class(x509.BasicConstraints).value
@@ -570,7 +582,7 @@ class AuthorityTests(SynchronousTestCase):
 
     def test_not_longer_than_the_authority(self) -> None:
         """A certificate ends with its authority at the latest."""
-        authority = make_authority(MORNING)
+        authority = make_authority(MORNING, ["desk"])
         late = MORNING + 3600 * 86400
         self.assertEqual(issue(authority, ["desk"], late).ends_at, authority.ends_at)
 
@@ -580,11 +592,58 @@ class AuthorityTests(SynchronousTestCase):
         for names in ([], ["a b"], ["https://desk"], ["x" * 64], [""], ["каса"]):
             self.assertRaises(ValueError, issue, authority, names, MORNING)
 
+    def test_limited(self) -> None:
+        """An authority signs for the names and networks of this machine and those of its making, as servers only."""
+        self.patch(
+            authority_module, "names_of_this_machine", lambda: ["till", "localhost", "127.0.0.1", "192.168.1.5"]
+        )
+        authority = make_authority(MORNING, ["desk.shop.local", "192.0.2.200", "8.8.8.8", "fd00:1::5"])
+        found = authority.leaf.extensions.get_extension_for_class(x509.NameConstraints)
+        self.assertTrue(found.critical)
+        self.assertIsNone(found.value.excluded_subtrees)
+        for name, may in (
+            *(("till", True), ("TILL", True), ("a.till", True), ("desk.shop.local", True), ("localhost", True)),
+            *(("192.168.1.77", True), ("192.168.2.5", False), ("127.0.0.1", True), ("127.0.0.2", False)),
+            *(("8.8.8.8", True), ("8.8.8.9", False), ("fd00:1::99", True), ("fd00:1:0:1::5", False), ("::2", False)),
+            *(("shop.local", False), ("evil.example", False), ("mytill", False), ("till.example", False)),
+        ):
+            self.assertEqual(permits(authority.leaf, name), may, name)
+        self.assertIn("tls authority --new", str(self.assertRaises(ValueError, issue, authority, ["x.y"], MORNING)))
+        purposes = authority.leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        self.assertEqual(list(purposes), [ExtendedKeyUsageOID.SERVER_AUTH])
+
+    def test_stolen_key(self) -> None:
+        """A certificate for another site, made with the authority's key, is refused by a client that trusts it."""
+        authority = make_authority(time.time())
+        free = Identity(authority.key, without_limits(authority))
+        self.assertTrue(permits(free.leaf, "bank.example"))
+        forged = issue(free, ["bank.example"], time.time())
+        builder = verification.PolicyBuilder().store(verification.Store([authority.leaf]))
+        client = builder.build_server_verifier(x509.DNSName("bank.example"))
+        self.assertRaises(verification.VerificationError, client.verify, forged.leaf, [])
+
     def test_this_machine(self) -> None:
         """This machine is at least localhost, by name and both addresses, each once."""
         names = names_of_this_machine()
         self.assertLessEqual({"localhost", "127.0.0.1", "::1"}, set(names))
         self.assertEqual(len(names), len(set(names)))
+
+
+def without_limits(authority: Identity) -> x509.Certificate:
+    """The certificate of an authority as earlier versions made it."""
+    own = authority.leaf
+    builder = x509.CertificateBuilder(
+        own.issuer,
+        own.subject,
+        own.public_key(),
+        own.serial_number,
+        own.not_valid_before_utc,
+        own.not_valid_after_utc,
+    )
+    for extension in own.extensions:
+        if not isinstance(extension.value, x509.NameConstraints | x509.ExtendedKeyUsage):
+            builder = builder.add_extension(extension.value, extension.critical)
+    return builder.sign(authority.key, hashes.SHA256())
 
 
 class CommandTests(WithFolder):
@@ -682,6 +741,26 @@ class CommandTests(WithFolder):
         self.assertEqual(self.run_command("authority")[0], 0)
         self.assertEqual((folder / AUTHORITY_FILE).read_bytes(), first)
         self.assertNotEqual(installed.read_bytes(), before)
+
+    def test_new_authority(self) -> None:
+        """A name that the authority may not sign for needs a new one; the machine's own is left out and said."""
+        state = self.folder / "state"
+        self.assertEqual(self.run_command("authority")[0], 0)
+        first = authority_file(state).read_bytes()
+        status, _, err = self.run_command("authority", "--name", "desk.shop.example")
+        self.assertEqual((status, err.count("\n")), (1, 1))
+        self.assertIn("dmtwisted tls authority --new", err)
+        self.patch(tls_install, "names_of_this_machine", lambda: ["localhost", "moved.example"])
+        status, out, _ = self.run_command("authority")
+        self.assertEqual(status, 0)
+        self.assertIn("warning: moved.example: the local authority may not sign for it", out)
+        installed = state / "tls" / INSTALLED
+        self.assertEqual(read_pem(installed, installed).names, ("localhost",))
+        self.assertEqual(authority_file(state).read_bytes(), first)
+        status, out, _ = self.run_command("authority", "--new", "--name", "desk.shop.example")
+        self.assertEqual((status, "Created the authority" in out), (0, True))
+        self.assertNotEqual(authority_file(state).read_bytes(), first)
+        self.assertIn("desk.shop.example", read_pem(installed, installed).names)
 
     def test_mistakes(self) -> None:
         """A wrong name, a wrong configuration and a missing file are one line and status 1."""

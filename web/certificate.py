@@ -94,7 +94,7 @@ class CertificateApi:
     async def certify(self, request: IRequest) -> bytes:
         """Issue a certificate for this machine by the local authority, which is created with the first one."""
         asked = read_object(request, NewCertificate)
-        return await lasting(self._change(request, "authority", names=asked.names))
+        return await lasting(self._change(request, "authority", names=asked.names, new=asked.new))
 
     @app.route("/dm/api/v3/tls/authority.pem", methods=["GET"])
     async def authority(self, request: IRequest) -> bytes:
@@ -159,9 +159,13 @@ class CertificateApi:
 
 
 class NewCertificate(msgspec.Struct, forbid_unknown_fields=True):
-    """The body of an order for a certificate: further names and addresses of this machine."""
+    """The body of an order for a certificate: further names and addresses of this machine.
+
+    `new` makes a new authority, which every machine has to trust instead.
+    """
 
     names: tuple[str, ...] = ()
+    new: bool = False
 
     def __post_init__(self) -> None:
         if len(self.names) > MOST_NAMES:

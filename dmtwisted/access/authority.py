@@ -1,7 +1,8 @@
 """A local authority, for a shop without a certificate.
 
 The authority's own certificate is installed on each machine once; after that the service's certificate can be renewed
-without touching them.
+without touching them. It may sign for the names and networks of this machine only: who steals its key cannot imitate
+other sites to the machines that trust it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -31,28 +33,39 @@ LEAF_DAYS = 800
 AUTHORITY_FILE, AUTHORITY_KEY = "authority.pem", "authority.key"
 """The authority's files; only the first one is given to others."""
 
+NOT_PERMITTED = (
+    "the local authority may not sign for it; make a new one (dmtwisted tls authority --new, or the check box on the "
+    "page) and install it on every machine"
+)
+
 _EARLIER = timedelta(days=1)
 """Valid since a day ago, because clocks of tills can be wrong."""
 
 
-def open_authority(folder: Path, now: float) -> tuple[Identity, bool]:
+def open_authority(folder: Path, now: float, names: Iterable[str] = (), new: bool = False) -> tuple[Identity, bool]:
     """The authority in ``folder``, created when absent; and whether it was created.
 
+    :param names: for which a created one may sign besides this machine's. :param new: create it in any case.
     :raises BadCertificate: when it exists and cannot be read.
     :raises OSError: when it cannot be written.
     """
     file, key_file = folder / AUTHORITY_FILE, folder / AUTHORITY_KEY
-    if file.exists():
+    if file.exists() and not new:
         return read_pem(file, key_file), False
-    authority = make_authority(now)
+    authority = make_authority(now, names)
     write_private(key_file, authority.key_pem())
     write_private(file, authority.certificates_pem())
     file.chmod(0o644)  # for others
     return authority, True
 
 
-def make_authority(now: float) -> Identity:
-    """A new authority of this machine, valid from ``now``, in seconds since 1970."""
+def make_authority(now: float, names: Iterable[str] = ()) -> Identity:
+    """A new authority of this machine, valid from ``now``, in seconds since 1970.
+
+    :param names: for which it may sign besides this machine's.
+    :raises ValueError: when one is invalid.
+    """
+    allowed = list(dict.fromkeys(_allowed(_general_name(name)) for name in (*names_of_this_machine(), *names)))
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"dmtwisted on {socket.gethostname()}"[:64])])
     moment = datetime.fromtimestamp(now, UTC)
@@ -60,9 +73,69 @@ def make_authority(now: float) -> Identity:
     certificate = (
         builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
+        .add_extension(x509.NameConstraints(allowed, None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(key, hashes.SHA256())
     )
     return Identity(key, certificate)
+
+
+def _allowed(name: x509.DNSName | x509.IPAddress) -> x509.DNSName | x509.IPAddress:
+    """What an authority may sign for, because it is to sign for ``name``.
+
+    An address of a shop's network may be another one of that network tomorrow.
+    """
+    if isinstance(name, x509.DNSName):
+        return name
+    address = ip_address(str(name.value))
+    local = address.is_private and not address.is_loopback
+    prefix = (24 if address.version == 4 else 64) if local else address.max_prefixlen
+    return x509.IPAddress(ip_network((address, prefix), strict=False))
+
+
+def is_limited(authority: x509.Certificate) -> bool:
+    """Whether an authority may sign for some names only."""
+    return _subtrees(authority) is not None
+
+
+def permits(authority: x509.Certificate, name: str) -> bool:
+    """Whether ``authority`` may sign for ``name``.
+
+    :raises ValueError: when the name is invalid.
+    """
+    allowed, wanted = _subtrees(authority), _general_name(name)
+    return allowed is None or any(_covers(one, wanted) for one in allowed)
+
+
+def issued_by(leaf: x509.Certificate, file: Path) -> x509.Certificate | None:
+    """The authority in ``file``; `None` when it cannot be read or did not issue ``leaf``."""
+    try:
+        authority = x509.load_pem_x509_certificate(file.read_bytes())
+        leaf.verify_directly_issued_by(authority)
+    except (OSError, ValueError, TypeError, InvalidSignature):
+        return None
+    return authority
+
+
+def not_named(identity: Identity) -> list[str]:
+    """The names of this machine that a certificate does not have."""
+    named = {_general_name(name) for name in identity.names}
+    return [name for name in names_of_this_machine() if _general_name(name) not in named]
+
+
+def _subtrees(authority: x509.Certificate) -> Iterable[x509.GeneralName] | None:
+    try:
+        found = authority.extensions.get_extension_for_class(x509.NameConstraints)
+    except x509.ExtensionNotFound:
+        return None
+    return found.value.permitted_subtrees or ()
+
+
+def _covers(allowed: x509.GeneralName, wanted: x509.GeneralName) -> bool:
+    if isinstance(allowed, x509.DNSName) and isinstance(wanted, x509.DNSName):
+        return f".{wanted.value}".endswith(f".{allowed.value}")
+    same = isinstance(allowed, x509.IPAddress) and isinstance(wanted, x509.IPAddress)
+    return same and wanted.value in allowed.value
 
 
 def _builder(
@@ -83,16 +156,22 @@ def _builder(
 def issue(authority: Identity, names: Iterable[str], now: float, days: int = LEAF_DAYS) -> Identity:
     """A certificate with a new key for ``names``, host names and addresses.
 
-    :raises ValueError: when there is no name, or an invalid one.
+    :raises ValueError: when there is no name, or an invalid one, or one for which the authority may not sign.
     """
+    names = list(names)
     wanted = list(dict.fromkeys(_general_name(name) for name in names))
     if not wanted:
         raise ValueError("a name or an address is expected")
+    for name in names:
+        if not permits(authority.leaf, name):
+            raise ValueError(f"{name}: {NOT_PERMITTED}")
     key = ec.generate_private_key(ec.SECP256R1())
     moment = datetime.fromtimestamp(now, UTC)
     end = min(moment + timedelta(days=days), authority.leaf.not_valid_after_utc)
     issuer_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, str(wanted[0].value)[:64])])
+    # OpenSSL takes the owner of a certificate of addresses alone for a host name, unless it has a blank.
+    owner = next((one.value for one in wanted if isinstance(one, x509.DNSName)), f"address {wanted[0].value}")
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, owner[:64])])
     certificate = (
         _builder(subject, authority.leaf.subject, key, moment, end)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

@@ -18,7 +18,7 @@ def local_context(folder: Path, host: str, now: float) -> OneContext:
     names = [name for name in ("localhost", "127.0.0.1", "::1", host) if name not in ("", "0.0.0.0", "::")]
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        authority, _ = open_authority(folder, now)
+        authority, _ = open_authority(folder, now, names)
         return OneContext(issue(authority, names, now))
     except BadCertificate as error:
         raise ValueError(str(error)) from None

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from dmtwisted.access.authority import AUTHORITY_FILE, issue, names_of_this_machine, open_authority
+from dmtwisted.access.authority import AUTHORITY_FILE, issue, names_of_this_machine, open_authority, permits
 from dmtwisted.access.certificates import BadCertificate, Identity, check, facts, read_content, read_pem
 from dmtwisted.access.tls_orders import Order, Result
 from dmtwisted.config import INSTALLED, TLS_FOLDER, TlsConfig
@@ -53,18 +53,35 @@ def remove_from(state: Path) -> bool:
     return True
 
 
-def certify(state: Path, names: Iterable[str], now: float) -> tuple[Identity, bool, Identity]:
-    """The local authority, whether it was created now, and a new certificate for this machine by it.
+class Certified(NamedTuple):
+    """A certificate of the local authority.
 
+    :param made: whether the authority was created now.
+    :param left_out: names of this machine for which it may not sign.
+    """
+
+    authority: Identity
+    made: bool
+    identity: Identity
+    left_out: tuple[str, ...]
+
+
+def certify(state: Path, names: Iterable[str], now: float, new: bool = False) -> Certified:
+    """A new certificate for this machine by the local authority, which is created when absent.
+
+    :param names: other names of this machine. :param new: create a new authority, which every client has to trust.
     :raises BadCertificate: when the authority exists and can no longer be used.
-    :raises ValueError: when one of ``names`` is invalid.
+    :raises ValueError: when one of ``names`` is invalid, or the authority may not sign for it.
     :raises OSError: when it cannot be written.
     """
     folder = state / TLS_FOLDER
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    own, made = open_authority(folder, now)
+    names, machine = list(names), names_of_this_machine()
+    own, made = open_authority(folder, now, names, new)
     check(own, now, folder / AUTHORITY_FILE)
-    return own, made, issue(own, [*names_of_this_machine(), *names], now)
+    # Names of the machine come and go; a renewal must not fail for one.
+    fit = [name for name in machine if permits(own.leaf, name)]
+    return Certified(own, made, issue(own, [*fit, *names], now), tuple(name for name in machine if name not in fit))
 
 
 def perform(order: Order) -> Result:
@@ -83,7 +100,7 @@ def _perform(order: Order) -> dict[str, Any]:
         file = state / TLS_FOLDER / INSTALLED
         return facts(read_pem(file, file), order.now, file)
     if order.do == "authority":
-        _, _, identity = certify(state, order.names, order.now)
+        identity = certify(state, order.names, order.now, order.new).identity
     else:
         # People see these names in messages.
         name = Path("certificate")

@@ -21,7 +21,8 @@ class Order(msgspec.Struct, frozen=True):
     """What to do.
 
     ``certificate``, ``key`` and ``passphrase`` are of the configuration; ``file``, ``key_file`` and ``password`` were
-    uploaded; ``names`` are further names of this machine; ``now`` is its time in seconds since 1970.
+    uploaded; ``names`` are further names of this machine, ``new`` asks for a new authority; ``now`` is its time in
+    seconds since 1970.
     """
 
     do: Literal["install", "authority", "status"]
@@ -34,6 +35,7 @@ class Order(msgspec.Struct, frozen=True):
     key_file: bytes = b""
     password: str = ""
     names: tuple[str, ...] = ()
+    new: bool = False
 
     def __repr__(self) -> str:
         return f"Order({self.do!r})"

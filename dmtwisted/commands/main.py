@@ -21,7 +21,7 @@ COMMANDS = {
     "restore": ("dmtwisted.commands.backup", "RestoreOptions", "Restore a backup."),
     "signer": ("dmtwisted.commands.signer", "SignerOptions", "Run a signing agent for registers."),
     "service": ("dmtwisted.commands.service", "ServiceOptions", "Install, start and stop the Windows service."),
-    "tax": ("dmtwisted.commands.tax", "TaxOptions", "Show certificates of the tax service."),
+    "tax": ("dmtwisted.commands.tax", "TaxOptions", "Trust and show certificates of the tax service."),
     "tls": ("dmtwisted.commands.tls", "TlsOptions", "Install, show, create or remove the certificate."),
     "conform": ("dmtwisted.commands.conform", "ConformOptions", "Run the conformance suite on a driver."),
     "bench": ("dmtwisted.lab.bench.bench", "BenchOptions", "Measure the performance of the service."),

@@ -1,7 +1,8 @@
-"""``dmtwisted tax certificates``: trusted certificates for tickets (docs/reference/cryptography.md#trust).
+"""``dmtwisted tax``: whose signature counts on the tax service's answers (docs/reference/cryptography.md#trust).
 
-It shows the list in the package or the certificates of a file. Or it fetches a registered receipt from the fiscal
-server, which signs it, and shows and saves the certificate for the setting `trusted_certificates`.
+``trust`` takes the list of authorities that the state publishes. ``certificates`` shows the list in the package or
+those of a file. Or it fetches a registered receipt from the fiscal server, which signs it, and shows and saves the
+certificate for the setting `trusted_certificates`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 from twisted.python import usage
 
-from dmtwisted.commands.shared import CommandOptions, Group
+from dmtwisted.commands.shared import PLACE, CommandOptions, FileOptions, Group, configuration, status_of
+from dmtwisted.registers.prro.trust_list import MOST_BYTES, TAX_SERVICE, forget, keep, offered, trust_list
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import commands, verdicts
 from protocols.fiscal.client import SERVER, Exchange
@@ -59,10 +61,46 @@ class CertificatesOptions(CommandOptions):
             raise usage.UsageError("--save needs --receipt")
 
 
+class TrustOptions(FileOptions):
+    """``dmtwisted tax trust``"""
+
+    synopsis = "FILE [options] | --remove"
+    longdesc = (
+        "Trust the authorities of FILE, the list that the state publishes (CACertificates.p7b), for all registers"
+        " without certificates of their own. It shows what the file holds and asks before it trusts. A"
+        " running service needs no restart."
+    )
+    optParameters: ClassVar[list[Any]] = [*PLACE]
+    optFlags: ClassVar[list[Any]] = [
+        ["yes", "y", "Do not ask."],
+        ["remove", None, "Trust no list any more."],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self["file"], self["owners"] = None, []
+
+    def opt_owner(self, number: str) -> None:
+        """Whose certificates may sign answers, by EDRPOU; can be repeated. By default 43005393."""
+        if not (number.isascii() and number.isdigit() and 8 <= len(number) <= 10):
+            raise usage.UsageError("--owner: an EDRPOU of 8 digits is expected")
+        self["owners"].append(number)
+
+    def parseArgs(self, file: str | None = None) -> None:
+        """One file, unless the list is removed."""
+        self["file"] = None if file is None else Path(file)
+
+    def postOptions(self) -> None:
+        """Check that there is one thing to do."""
+        if (self["file"] is None) != bool(self["remove"]):
+            raise usage.UsageError("FILE or --remove is expected")
+
+
 class TaxOptions(Group):
     """``dmtwisted tax``"""
 
     subCommands: ClassVar[list[Any]] = [
+        ["trust", None, TrustOptions, "Trust the state's list of certificates."],
         ["certificates", None, CertificatesOptions, "Show trusted certificates."],
     ]
 
@@ -78,6 +116,7 @@ def shown(certificate: Certificate, now: datetime, source: str = "") -> str:
         f"  issued by    {certificate.issuer.common}",
         f"  valid        {certificate.valid_from:%Y-%m-%d} to {certificate.valid_to:%Y-%m-%d},"
         f" {certificate.days_left(now)} days left",
+        f"  serial       {certificate.serial:x}",
         f"  key          {certificate.key_id.hex()}",
         f"  SHA-256      {hashlib.sha256(certificate.raw).hexdigest()}",
         f"  kind         {'an authority' if certificate.is_authority else 'a single key'}",
@@ -124,6 +163,44 @@ async def signer_of_receipt(exchange: Exchange, server: str, register: int, rece
     raise NotShown(answer.text if isinstance(answer, Refused) else answer.why)
 
 
+def trust(options: usage.Options, now: datetime) -> int:
+    """Show the authorities of a file and trust them, or trust none any more; 1 when the person says no."""
+    state = configuration(options).state
+    if options["remove"]:
+        print("removed" if forget(state) else "no list was trusted")
+        return 0
+    file: Path = options["file"]
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{file}: more than {MOST_BYTES >> 20} MB, this is no list of certificates")
+    data = file.read_bytes()
+    try:
+        found = offered(data, now)
+        kept = trust_list(file, data, found, options["owners"] or [TAX_SERVICE])
+    except CryptoError as error:
+        raise ValueError(f"{file}: {error}") from None
+    for one in found:
+        if one.certificate is not None:
+            print(shown(one.certificate, now))
+        print(f"  not taken    {one.why}\n" if one.why else "  trusted\n")
+    print(f"{file}: SHA-256 {kept.sha256}")
+    print(
+        f"{len(kept.certificates)} authorities of {len(found)} certificates; answers count when they are signed with"
+    )
+    print(f"a certificate of theirs that belongs to {', '.join(kept.owners)}")
+    if not options["yes"] and not _agreed():
+        print("nothing was trusted")
+        return 1
+    print("trusted" if keep(state, kept) else "trusted already, nothing to do")
+    return 0
+
+
+def _agreed() -> bool:
+    try:
+        return input("Trust these authorities? yes/no: ").strip().lower() in ("yes", "y", "так")
+    except EOFError:
+        return False
+
+
 def listed(now: datetime) -> str:
     """The list in the package."""
     if not entries():
@@ -137,9 +214,11 @@ def listed(now: datetime) -> str:
 
 
 def run(options: TaxOptions, fetch: Callable[[CertificatesOptions], Certificate] | None = None) -> int:
-    """Show certificates; 1 after one line when there is nothing to show."""
+    """Show or trust certificates; 1 after one line when that fails."""
     chosen: Any = options.subOptions
     now = datetime.now(UTC)
+    if options.subCommand == "trust":
+        return status_of(lambda: trust(chosen, now), ValueError)
     try:
         if chosen["file"] is not None:
             found = read_certificates(chosen["file"].read_bytes())

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from twisted.python import usage
 
-from dmtwisted.access.authority import TRUST, authority_file
+from dmtwisted.access.authority import NOT_PERMITTED, TRUST, authority_file
 from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
 from dmtwisted.access.tls_install import certify, install_at, remove_from
 from dmtwisted.commands.shared import (
@@ -44,8 +44,12 @@ RemoveOptions = options_class("Remove the installed certificate. From its next s
 class AuthorityOptions(CommandOptions):
     """``dmtwisted tls authority``"""
 
-    longdesc = "Create a local authority and a certificate for this machine; when run again, renew the certificate."
+    longdesc = (
+        "Create a local authority and a certificate for this machine; when run again, renew the certificate. The"
+        " authority can sign for this machine and the names of its first run only."
+    )
     optParameters: ClassVar = [*PLACE]
+    optFlags: ClassVar = [["new", None, "Create a new authority, which every machine has to trust instead."]]
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,12 +113,14 @@ def status(options: usage.Options, now: float) -> int:
 def authority(options: usage.Options, now: float) -> int:
     """Create or open the local authority, and install a certificate for this machine."""
     config = configuration(options)
-    own, made, identity = certify(config.state, options["names"], now)
-    _install(identity, config)
-    _show(identity, now)
+    made = certify(config.state, options["names"], now, bool(options["new"]))
+    _install(made.identity, config)
+    _show(made.identity, now)
+    for name in made.left_out:
+        print(f"warning: {name}: {NOT_PERMITTED}")
     file = authority_file(config.state)
-    print(f"\n{'Created the authority' if made else 'The authority is'}: {file}")
-    print(TRUST.format(file=file, fingerprint=own.fingerprint))
+    print(f"\n{'Created the authority' if made.made else 'The authority is'}: {file}")
+    print(TRUST.format(file=file, fingerprint=made.authority.fingerprint))
     return 0
 
 

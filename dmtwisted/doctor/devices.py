@@ -140,16 +140,32 @@ async def _tax_service(device: Device, clock: ServiceClock) -> list[Finding]:
     if not isinstance(device.built, TaxServiceRegister) or not isinstance(device.settings, PrroSettings):
         return []
     name, url = device.name, device.settings.server_url
+    found = [await _unverified(device)] if device.built.unverified else []
     ahead = await device.built.ahead()
     if ahead is not None:
         reached = good(Check.TAX, f"{name}: податкова відповідає", f"{name}: the tax service answers", name)
-        return [reached, compare(ahead, name)]
+        return [*found, reached, compare(ahead, name)]
     text = Text(f"{name}: сервер податкової {url} не відповідає", f"{name}: the tax service at {url} does not answer")
     advice = Text(
         "Перевірте інтернет, брандмауер і server_url; каса з offline_allowed тим часом працює офлайн.",
         "Check the internet, the firewall and server_url; a register with offline_allowed continues offline.",
     )
-    found = [bad(Check.TAX, text, advice, name)]
+    found.append(bad(Check.TAX, text, advice, name))
     # To a clock that is far off every certificate looks invalid; only the date shows that.
     ahead = await clock.aside(http_date, url, clock.seconds())
     return found if ahead is None else [*found, compare(ahead, name)]
+
+
+async def _unverified(device: Device) -> Finding:
+    state: dict[str, Any] = await device.built.state()
+    signer = state.get("answers_signed_by")
+    text = Text(
+        f"{device.name}: відповіді податкової не перевіряються" + (f"; останню підписав {signer}" if signer else ""),
+        f"{device.name}: the tax service's answers are not verified"
+        + (f"; {signer} signed the last" if signer else ""),
+    )
+    advice = Text(
+        "Завантажте опублікований державою CACertificates.p7b і виконайте dmtwisted tax trust CACertificates.p7b.",
+        "Download CACertificates.p7b, which the state publishes, and run dmtwisted tax trust CACertificates.p7b.",
+    )
+    return warn(Check.TAX, text, advice, device.name)

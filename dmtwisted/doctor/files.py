@@ -11,8 +11,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from dmtwisted.clock import kyiv
 from dmtwisted.config import BACKUPS, TLS_FOLDER, Config, ConfigError
 from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
+from dmtwisted.registers.channels.evidence import FOLDER, kept_in
 from dmtwisted.results import Text, joined
 from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError
 from dmtwisted.state_folder import prepare_state
@@ -35,7 +37,7 @@ def look(config: Config, now: float) -> list[Finding]:
     state = config.state
     found = [_state(state)]
     if os.path.isdir(state) and os.access(state, os.R_OK | os.X_OK):
-        found += [*_permissions(config), _disk(state), *_secrets(state), *_backup(config, now)]
+        found += [*_permissions(config), _disk(state), *_secrets(state), *_evidence(state), *_backup(config, now)]
     found += _log(config)
     return found
 
@@ -172,6 +174,27 @@ def _secrets(state: Path) -> list[Finding]:
         )
         return [bad(Check.SECRETS, text, advice, str(file))]
     return [good(Check.SECRETS, "Ключ паролів на місці", "The key of the secrets is in place", str(file))]
+
+
+def _evidence(state: Path) -> list[Finding]:
+    refused = kept_in(state)
+    if not refused:
+        return []
+    last, folder = refused[-1], str(state / FOLDER)
+    day, signer = f"{kyiv(last.at):%d.%m.%Y %H:%M}", last.signer or "?"
+    text = Text(
+        f"Відхилених відповідей податкової: {len(refused)}, остання {day} для каси {last.register}, "
+        f"підписав {signer}: {wording(last.why).uk}",
+        f"Refused answers of the tax service: {len(refused)}, the last on {day} for register {last.register}, "
+        f"signed by {signer}: {last.why}",
+    )
+    advice = Text(
+        f"Хтось відповідає замість податкової, або в неї новий сертифікат. Відповіді лежать у {folder}: "
+        "з’ясуйте, хто їх підписав, і видаліть файли.",
+        f"Somebody answers in the tax service's place, or its certificate is new. The answers are in {folder}: "
+        "find out who signed them, and delete the files.",
+    )
+    return [bad(Check.TAX, text, advice, folder)]
 
 
 def _backup(config: Config, now: float) -> list[Finding]:

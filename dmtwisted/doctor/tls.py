@@ -49,9 +49,42 @@ def look(config: Config, now: float) -> list[Finding]:
         )
     uk = f"Сертифікат HTTPS дійсний ще {days} дн., для {names}"
     en = f"The certificate is valid for {days} days, for {names}"
-    return [warn(Check.CERTIFICATE, text, advice, str(file), fix) for text in texts] or [
-        good(Check.CERTIFICATE, uk, en, str(file))
-    ]
+    found = [warn(Check.CERTIFICATE, text, advice, str(file), fix) for text in texts]
+    if fix is Fix.CERTIFICATE:
+        found += _authority(config, authority_file(config.state))
+    return found or [good(Check.CERTIFICATE, uk, en, str(file))]
+
+
+def _authority(config: Config, file: Path) -> list[Finding]:
+    """Findings about the local authority that issued the certificate, and about names that its certificate lacks."""
+    from dmtwisted.access.authority import is_limited, issued_by, not_named, permits
+    from dmtwisted.access.certificates import read_pem
+
+    own = read_pem(Path(config.tls.certificate), Path(config.tls.key), config.tls.passphrase)
+    authority = issued_by(own.leaf, file)
+    if authority is None:
+        return []
+    new = Text(
+        "Створіть новий центр (dmtwisted tls authority --new) й установіть його authority.pem на кожному комп’ютері.",
+        "Make a new authority (dmtwisted tls authority --new) and install its authority.pem on every machine.",
+    )
+    found = []
+    if not is_limited(authority):
+        text = Text(
+            "Власний центр сертифікації може підписати будь-яке ім’я: з його ключем можна видати себе за інший сайт",
+            "The local authority may sign for any name: with its key any site can be imitated",
+        )
+        found.append(warn(Check.CERTIFICATE, text, new, str(file)))
+    for name in not_named(own):
+        text = Text(
+            f"У сертифікаті HTTPS немає імені {name} цього комп’ютера", f"The certificate lacks the name {name}"
+        )
+        if permits(authority, name):
+            renew = Text("Оновіть: dmtwisted tls authority.", "Renew it: dmtwisted tls authority.")
+            found.append(warn(Check.CERTIFICATE, text, renew, str(file), Fix.CERTIFICATE))
+        else:
+            found.append(warn(Check.CERTIFICATE, text, new, str(file)))
+    return found
 
 
 REMARKS = {

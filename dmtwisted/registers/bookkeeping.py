@@ -119,7 +119,10 @@ class Books:
 
     def warnings(self, language: str) -> list[Warning]:
         """What should be seen to before it becomes an error."""
-        return due_warnings(self._settings, self.state, self.clock.now(), self.channel.key_days_left(), language)
+        channel = self.channel
+        return due_warnings(
+            self._settings, self.state, self.clock.now(), channel.key_days_left(), channel.unverified, language
+        )
 
     def after(self, submission: Submission) -> RegisterState:
         """The register as it will be when the document has been accepted."""

@@ -144,6 +144,10 @@ class AsksMeanwhile(Protocol):
 class TaxServiceRegister(Protocol):
     """What a register at the tax service does beyond `IRegister`: it has a signing key."""
 
+    @property
+    def unverified(self) -> bool:
+        """Whether the tax service's answers count whoever signed them."""
+
     async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
         """Sign with the key in ``file`` from now on.
 

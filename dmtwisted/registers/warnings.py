@@ -13,11 +13,12 @@ HOUR = 3_600_000
 
 
 def due_warnings(
-    settings: RegisterSettings, state: RegisterState, now: int, key_days: int | None, language: str
+    settings: RegisterSettings, state: RegisterState, now: int, key_days: int | None, unverified: bool, language: str
 ) -> list[Warning]:
     """The warnings that are due at ``now`` (milliseconds since 1970).
 
     :param key_days: whole days left of the signing key; `None` when nothing is signed.
+    :param unverified: whether the tax service's answers count whoever signed them.
     """
     found = []
     if state.shift_open and now - state.opened_at > settings.warn_shift_h * HOUR:
@@ -32,4 +33,6 @@ def due_warnings(
             found.append(Warning.of(Res.OFFLINE_NUMBERS_EXHAUSTED, language, f"{numbers}"))
     if key_days is not None and key_days < settings.warn_key_days:
         found.append(Warning.of(Res.KEY_EXPIRES_SOON, language, f"{key_days}"))
+    if unverified:
+        found.append(Warning.of(Res.ANSWERS_UNVERIFIED, language))
     return found

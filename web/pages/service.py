@@ -7,6 +7,7 @@ from ipaddress import ip_address
 
 from dmtwisted.config import place_of
 from dmtwisted.core import Core
+from dmtwisted.registers.interface import TaxServiceRegister
 from web.pages.rendering import Registers
 
 TRUST = (
@@ -68,7 +69,11 @@ def warned_of(core: Core) -> Registers:
     devices = list(core.devices)
     return Registers(
         {device.row.dev_id: device.name for device in devices if core.devices.mark(device) == "real"},
-        [device.name for device in devices if getattr(device.built, "unverified", False)],
+        [
+            device.name
+            for device in devices
+            if isinstance(device.built, TaxServiceRegister) and device.built.unverified
+        ],
     )
 
 

@@ -101,6 +101,11 @@ SERVICE: dict[str, tuple[str, str]] = {
         "every computer with a till program has to trust the authority.",
     ),
     "authority_names": ("Інші імена й адреси цього комп’ютера", "Other names and addresses of this computer"),
+    "authority_new": ("Новий центр", "A new authority"),
+    "authority_new_text": (
+        "Потрібен, коли в цього комп’ютера інше ім’я чи мережа. Його треба знову встановити на кожному комп’ютері.",
+        "Needed when this computer has another name or network. It has to be installed on every machine again.",
+    ),
     "authority_make": ("Створити сертифікат", "Create a certificate"),
     "authority_get": ("Завантажити сертифікат центру", "Download the authority's certificate"),
     "authority_trust": ("Як додати центр до довірених", "How to trust the authority"),

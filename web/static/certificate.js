@@ -30,7 +30,8 @@ $("#make-authority").addEventListener("submit", (event) => {
   event.preventDefault();
   const button = $("#make-authority button");
   const names = $("#names").value.split(/[\s,;]+/).filter(Boolean);
-  once(button, () => tell(button.textContent, "POST", "/dm/api/v3/tls/authority", { names }));
+  const fresh = $("#new-authority")?.checked ?? false;
+  once(button, () => tell(button.textContent, "POST", "/dm/api/v3/tls/authority", { names, new: fresh }));
 });
 
 document.addEventListener("click", async (event) => {

@@ -76,6 +76,7 @@ class IFiscalChannel(Interface):
 
     desk = Attribute("The register's number within its outlet, as offline numbers contain it.")
     remote = Attribute("Whether there is a link that can break, and that is checked while it is not used.")
+    unverified = Attribute("Whether answers count whoever signed them, though documents leave this machine.")
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
 
     async def prepare(document: Document) -> bytes:

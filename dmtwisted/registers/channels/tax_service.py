@@ -17,6 +17,7 @@ from zope.interface import implementer
 from dmtwisted.clock import KYIV, ServiceClock
 from dmtwisted.documents.catalogue import TaxGroup
 from dmtwisted.documents.documents import Document, Header
+from dmtwisted.registers.channels.evidence import Evidence
 from dmtwisted.registers.channels.interface import (
     Absent,
     Accepted,
@@ -31,10 +32,10 @@ from dmtwisted.registers.channels.interface import (
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
 from dmtwisted.registers.channels.protocol_a import refusal_of
-from dmtwisted.registers.channels.proven import Proven
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, written
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
+from dmtwisted.registers.prro.trust import Trusted
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res
 from dmtwisted.wording import wording
@@ -45,7 +46,6 @@ from protocols.fiscal.client import Exchange, FiscalServer, skew
 from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
 from protocols.fiscal.crypto.errors import CryptoError
 from protocols.fiscal.crypto.signed_message import read
-from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document as XmlDocument
@@ -84,7 +84,7 @@ class Register:
 class TaxServiceChannel:
     """The way of one register to the fiscal server at ``address``.
 
-    :param trust: whose signature on tickets is accepted; `None` accepts every valid one.
+    :param trusted: whose signature on answers is accepted. :param evidence: keeps the answers that are not.
     :param outlet: who issues the documents, where the settings do not say.
     :param stamps: gives time stamps to online documents; `None`: they have none.
     """
@@ -98,7 +98,8 @@ class TaxServiceChannel:
         key: ISigningKey,
         exchange: Exchange,
         address: str,
-        trust: Trust | None,
+        trusted: Trusted,
+        evidence: Evidence,
         clock: ServiceClock,
         outlet: KnownOutlet,
         stamps: TimeStamps | None = None,
@@ -106,7 +107,9 @@ class TaxServiceChannel:
         self._register, self._key, self._clock = register, key, clock
         self._known_outlet = outlet
         self._stamps = stamps
-        self._trust = None if trust is None else Proven(trust)
+        self._trusted, self._evidence, self._address = trusted, evidence, address
+        self.signer = ""
+        """Who signed the last answer that was accepted."""
         # The document that was signed last: it is the next one to leave, and reading signed bytes again takes time.
         self._last_signed: tuple[bytes, XmlDocument] | None = None
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
@@ -164,12 +167,23 @@ class TaxServiceChannel:
     def _opened(self, message: bytes) -> Signed:
         """The content of a message that the server signed."""
         try:
-            verdict = verify(message, self._now(), self._trust)
+            verdict = verify(message, self._now(), self._trusted.now())
         except CryptoError as error:
             raise WrongSignature(str(error)) from None
-        if not verdict.valid or verdict.signer is None:
-            raise WrongSignature("; ".join(map(str, verdict.faults)))
-        return Signed(verdict.content, verdict.signer.key_id.hex(), verdict.signer.subject.common)
+        signer = verdict.signer
+        name = "" if signer is None else f"{signer.subject.common} ({signer.tax_number or '-'})"
+        if not verdict.valid or signer is None:
+            why = "; ".join(map(str, verdict.faults))
+            who = ("", "", "") if signer is None else (name, signer.issuer.common, signer.key_id.hex())
+            self._evidence.keep(message, self._clock.now(), self._register.number, self._address, why, who)
+            raise WrongSignature(why)
+        self.signer = f"{name}, {signer.issuer.common}"
+        return Signed(verdict.content, signer.key_id.hex(), signer.subject.common)
+
+    @property
+    def unverified(self) -> bool:
+        """Whether answers count whoever signed them: see `IFiscalChannel`."""
+        return self._trusted.unverified
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.seconds(), UTC)

@@ -9,6 +9,7 @@ import msgspec
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.registers.agent_key import AgentKey
 from dmtwisted.registers.channels.breaker import Breaker
+from dmtwisted.registers.channels.evidence import Evidence
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
 from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
@@ -16,9 +17,10 @@ from dmtwisted.registers.channels.time_stamps import MUST, OFF, TimeStamps
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.keys import ISigningKey, SigningKey
 from dmtwisted.registers.prro.settings import PrroSettings
-from dmtwisted.registers.prro.trust import roots_of, trust_in
+from dmtwisted.registers.prro.trust import Trusted, roots_of
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
+from dmtwisted.wording import wording
 from protocols.fiscal.client import Exchange
 from protocols.fiscal.https import HttpsExchange, ServerEndpoints
 
@@ -36,6 +38,8 @@ class PrroRegister(SoftwareRegister):
         stamps: Exchange | None = None,
     ) -> None:
         self._key = _key_of(row, settings, around, agent)
+        self._evidence = Evidence(around.state)
+        self._trusted = Trusted(settings.trusted_certificates, around.state, settings.stays)
         number = int(settings.fiscal_number or 0)
         breaker = Breaker(exchange, around.clock, settings.retry_s)
         self._way = channel = TaxServiceChannel(
@@ -48,7 +52,8 @@ class PrroRegister(SoftwareRegister):
             self._key,
             breaker,
             settings.server_url,
-            trust_in(settings.trusted_certificates),
+            self._trusted,
+            self._evidence,
             around.clock,
             KnownOutlet(number, row.dev_id, around.store),
             _stamps_of(settings, stamps or exchange, around),
@@ -74,12 +79,31 @@ class PrroRegister(SoftwareRegister):
     async def state(self) -> dict[str, object]:
         """As any register, and whose key signs for it."""
         await self._key.read()
+        fault = self._trusted.fault()
         return {
             **await super().state(),
+            **({"error": fault} if fault else {}),
             "signinfo": self._key.info,
             "key_days_left": self._key.days_left(),
             "key": self._key.describe(self._own_settings.warn_key_days),
+            "unverified": self.unverified,
+            "refused_answers": self._evidence.count,
+            "answers_signed_by": self._way.signer,
         }
+
+    async def check(self) -> None:
+        """As any register; its answers must be verifiable.
+
+        :raises Refused: 430 when the list of trusted certificates cannot be read.
+        """
+        if fault := self._trusted.fault():
+            raise Refused(Res.DEVICE_ERROR, wording(fault))
+        await super().check()
+
+    @property
+    def unverified(self) -> bool:
+        """Whether the tax service's answers count whoever signed them."""
+        return self._way.unverified
 
     async def ahead(self) -> float | None:
         """Seconds that the tax service's clock is ahead of ours; `None` when it returns no time."""

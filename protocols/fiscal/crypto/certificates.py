@@ -246,7 +246,7 @@ def read_certificate(data: bytes) -> Certificate:
         usage=_usage(extensions.get(oids.KEY_USAGE)),
         extended_usage=tuple(e.oid() for e in der.parse(extended).children()) if extended else (),
         is_authority=_is_authority(extensions.get(oids.BASIC_CONSTRAINTS)),
-        tax_number=numbers.get(oids.TAX_NUMBER_COMPANY, ""),
+        tax_number=numbers.get(oids.TAX_NUMBER_COMPANY) or subject.get(oids.ORGANISATION_ID).rpartition("-")[2],
         person_tax_number=numbers.get(oids.TAX_NUMBER_PERSON, ""),
         ocsp_url=_access(extensions.get(oids.ISSUER_ACCESS), oids.OCSP_ACCESS),
         stamp_url=_access(extensions.get(oids.SUBJECT_ACCESS), oids.TIME_STAMP_ACCESS),
@@ -269,8 +269,8 @@ def unwrap_pem(data: bytes) -> list[bytes]:
         raise Malformed("a PEM block is damaged") from wrong
 
 
-def read_certificates(data: bytes) -> list[Certificate]:
-    """The certificates of a file: one in DER, any number in PEM, or a PKCS#7 bundle.
+def raw_certificates(data: bytes) -> list[bytes]:
+    """The bytes of each certificate of a file: one in DER, any number in PEM, or a PKCS#7 bundle.
 
     :raises Malformed: when it has none.
     """
@@ -278,17 +278,25 @@ def read_certificates(data: bytes) -> list[Certificate]:
     for block in unwrap_pem(data):
         fields = der.parse_first(block).fields(der.SEQUENCE)
         if fields.peek() != der.OID:
-            found.append(read_certificate(der.parse_first(block).raw))
+            found.append(der.parse_first(block).raw)
             continue
         if fields.take().oid() != oids.SIGNED_DATA:
             raise Malformed("a file of certificates holds something else")
         bundle = fields.take(der.context(0)).fields().take().fields(der.SEQUENCE)
         for part in bundle.rest():
             if part.tag == der.context(0):
-                found += certificates_in(part)
+                found += _certificates_among(part)
     if not found:
         raise Malformed("there is no certificate in the file")
     return found
+
+
+def read_certificates(data: bytes) -> list[Certificate]:
+    """The certificates of such a file.
+
+    :raises Malformed: when it has none, or one cannot be read.
+    """
+    return [read_certificate(raw) for raw in raw_certificates(data)]
 
 
 def certificates_in(element: Element) -> Iterable[Certificate]:
@@ -296,4 +304,8 @@ def certificates_in(element: Element) -> Iterable[Certificate]:
 
     :raises Malformed: when one cannot be read.
     """
-    return [read_certificate(part.raw) for part in element.children() if part.tag == der.SEQUENCE]
+    return [read_certificate(raw) for raw in _certificates_among(element)]
+
+
+def _certificates_among(element: Element) -> list[bytes]:
+    return [part.raw for part in element.children() if part.tag == der.SEQUENCE]

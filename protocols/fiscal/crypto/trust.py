@@ -21,10 +21,16 @@ class Trust:
 
     :param anchors: trusted as they are, :param between: certificates of authorities, trusted only when a trusted one
         signed them.
+    :param owners: whose certificates are trusted below an authority, by EDRPOU; empty is anyone's.
     """
 
-    def __init__(self, anchors: Iterable[Certificate], between: Iterable[Certificate] = ()) -> None:
-        self._anchors = frozenset(anchors)
+    def __init__(
+        self,
+        anchors: Iterable[Certificate],
+        between: Iterable[Certificate] = (),
+        owners: Iterable[str] = (),
+    ) -> None:
+        self._anchors, self._owners = frozenset(anchors), frozenset(owners)
         self._known = (*self._anchors, *between)
 
     def faults(self, certificate: Certificate, at: datetime) -> list[Fault]:
@@ -32,6 +38,9 @@ class Trust:
         if not certificate.valid_at(at):
             span = f"{certificate.valid_from:%Y-%m-%d} to {certificate.valid_to:%Y-%m-%d}"
             return [Fault(Reason.NOT_VALID, f"{certificate.subject.common}, {span}")]
+        if self._owners and certificate not in self._anchors and certificate.tax_number not in self._owners:
+            holder = certificate.tax_number or certificate.person_tax_number or "no number"
+            return [Fault(Reason.OTHER_OWNER, f"{certificate.subject.common} ({holder})")]
         if self._leads_to_anchor(certificate, at, LONGEST):
             return []
         detail = f"{certificate.subject.common}, issued by {certificate.issuer.common}"

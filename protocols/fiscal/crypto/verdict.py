@@ -19,6 +19,7 @@ class Reason(Enum):
     KEY_USAGE = "the key is not for this use"
     NOT_VALID = "the certificate was not valid at that time"
     NOT_TRUSTED = "the certificate does not lead to a trusted one"
+    OTHER_OWNER = "the certificate belongs to somebody else"
     TIME_STAMP = "the time stamp is wrong"
     PROFILE = "the tax service does not accept messages of this form"
 

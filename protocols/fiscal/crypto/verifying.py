@@ -45,9 +45,9 @@ def verify(
 ) -> CheckedMessage:
     """Check a signed message with one signature.
 
-    :param at: when it arrived; the moment of a good time stamp replaces it.
+    :param at: when it arrived; the moment of a good time stamp by one of ``stamp_trust`` replaces it.
     :param trust: accepted signers; ``None`` checks the signature alone, by any signer.
-    :param stamp_trust: accepted time-stamp providers; ``None`` accepts any.
+    :param stamp_trust: accepted time-stamp providers; ``None`` accepts any, but believes the time of none.
     :param known: the signer's certificate, for messages without one.
     :raises Malformed: when the bytes are not a signed message.
     """
@@ -74,7 +74,9 @@ def verify(
     if not certificate.may_sign():
         faults.append(Fault(Reason.KEY_USAGE, "the key is not for signatures"))
     if trust is not None:
-        faults += trust.faults(certificate, stamp.moment if stamp and not stamp.faults else at)
+        # Else whoever has an expired key could say that it was used long ago.
+        known_time = stamp_trust is not None and stamp is not None and not stamp.faults
+        faults += trust.faults(certificate, stamp.moment if stamp is not None and known_time else at)
     return CheckedMessage(content, certificate, signed_at, stamp, tuple(faults))
 
 
