@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextvars import copy_context
 from enum import Enum, auto
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -17,6 +18,7 @@ from twisted.web.server import Request
 
 from dmtwisted.access.login import Access
 from dmtwisted.access.throttle import THIS_MACHINE, group_of
+from dmtwisted.changes import CALLER, By, Caller
 from dmtwisted.config import ServerConfig
 from dmtwisted.hardened import Circle
 from dmtwisted.host_names import BadHost, HostNames, host_of
@@ -143,7 +145,20 @@ class Gate:
                     return _to_login(request)
                 if self._hardened and not self._may_begin(request):
                     return self._refused(request, 401, _NO_KEY)
-        return inner.render(request)
+        if rule in (Rule.TASK, Rule.PROBE):
+            return inner.render(request)
+        # Whatever the request starts knows who has asked for it, and nothing else does.
+        return copy_context().run(_render_for, self._caller(request), inner, request)
+
+    def _caller(self, request: Request) -> Caller:
+        """Who makes the request, for the journal of changes."""
+        address = _address(request)
+        if self._has_session(request):
+            return Caller(By.LOGIN, self._access.login, address)
+        key = self._access.keys.known(request.getHeader(API_KEY) or b"")
+        if key is not None:
+            return Caller(By.KEY, key.name, address)
+        return Caller(By.MACHINE if is_at_the_machine(request) else By.NETWORK, "", address)
 
     def knows(self, request: Request) -> bool:
         """Whether the caller shows an API key or has a session."""
@@ -297,6 +312,11 @@ def base_of(request: HTTPRequest) -> bytes:
 def is_at_the_machine(request: Request) -> bool:
     """Whether the request comes from this machine."""
     return group_of(_address(request)) == THIS_MACHINE
+
+
+def _render_for(caller: Caller, inner: IResource, request: Request) -> Any:
+    CALLER.set(caller)
+    return inner.render(request)
 
 
 def _address(request: Request) -> str:

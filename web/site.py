@@ -179,11 +179,11 @@ class Door(Site):
     ) -> None:
         core, language, v3 = self._core, self._language, b"/dm/api/v3"
         store, devices, dispatcher = core.store, core.devices, core.dispatcher
-        journal = JournalApi(store, devices, dispatcher.batch, dispatcher.papers, language)
+        journal = JournalApi(store, devices, dispatcher.batch, dispatcher.papers, core.changes, language)
         self._announce(SettingsApi(core, language), b"/dm/main/api/v1", b"/dm/api/v1/sys_info")
         self._announce(PrroApi(core, language), b"/dm/main/api/v1/prro")
         self._announce(KeyApi(core, language), b"/dm/main/api/v1/prro/sign")
-        self._announce(DeviceApi(devices, language), v3 + b"/devices", v3 + b"/drivers")
+        self._announce(DeviceApi(devices, core.changes, language), v3 + b"/devices", v3 + b"/drivers")
         self._serve(InterruptApi(devices, language), v3 + b"/devices/*/interrupt")
         self._serve(DryCheck(core, language), v3 + b"/check")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
@@ -198,7 +198,7 @@ class Door(Site):
         self._serve(DocumentApi(self.paths, core.clock, language), v3 + b"/openapi.json", v3 + b"/postman.json")
         self._mount(CLOUD, CloudResource(CloudTasks(devices, dispatcher, core.clock), language), below=self._nothing)
         if core.config.service.training:
-            self._serve(TrainingApi(core.clock, core.retention.soon, language), v3 + b"/training")
+            self._serve(TrainingApi(core.clock, core.changes, core.retention.soon, language), v3 + b"/training")
 
     def _mount(self, path: bytes, here: IResource, app: Klein | None = None, below: IResource | None = None) -> None:
         self.resource.mount(path, here, below)
