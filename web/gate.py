@@ -145,7 +145,7 @@ class Gate:
                     return _to_login(request)
                 if self._hardened and not self._may_begin(request):
                     return self._refused(request, 401, _NO_KEY)
-        if rule in (Rule.TASK, Rule.PROBE):
+        if rule in (Rule.TASK, Rule.PROBE, Rule.LOGIN):
             return inner.render(request)
         # Whatever the request starts knows who has asked for it, and nothing else does.
         return copy_context().run(_render_for, self._caller(request), inner, request)

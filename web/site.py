@@ -19,6 +19,7 @@ from web.answers import not_found
 from web.api_keys import ApiKeyApi
 from web.backups import BackupApi
 from web.certificate import CertificateApi
+from web.changes import ChangeApi
 from web.cloud import PATH as CLOUD
 from web.cloud import CloudResource
 from web.connection import IDLE_CONNECTION, BoundedChannel, BoundedRequest
@@ -192,6 +193,7 @@ class Door(Site):
         self._announce(certificate, v3 + b"/tls")
         self._announce(DoctorApi(core, examination, language), v3 + b"/doctor")
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")
+        self._serve(ChangeApi(core, language), v3 + b"/changes")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")
         self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.clock, language))
