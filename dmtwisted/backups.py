@@ -15,12 +15,14 @@ import msgspec
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
+from dmtwisted.changes import Action, Area, NotDone
 from dmtwisted.config import BACKUPS, Config
 from dmtwisted.core import Core
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.rows import CarryError
 from dmtwisted.store.urls import SQLITE
+from dmtwisted.store.values import StoreFailed
 from dmtwisted.system.apart import apart
 
 PATIENCE = 3600.0
@@ -111,9 +113,14 @@ class Backups:
         self.running = self.running or BackupProgress()
         why = "it was interrupted"
         try:
-            order = msgspec.json.encode(order_of(self._core.config, self._core.clock.now()))
-            said = await apart(self._core.reactor, WORK, order, PATIENCE, self._heard)
-            why = "it took too long, or was interrupted" if said is None else said.decode("utf-8", "replace")
+            async with self._core.changes.about(Area.BACKUP, Action.CREATED):
+                order = msgspec.json.encode(order_of(self._core.config, self._core.clock.now()))
+                said = await apart(self._core.reactor, WORK, order, PATIENCE, self._heard)
+                why = "it took too long, or was interrupted" if said is None else said.decode("utf-8", "replace")
+                if why:
+                    raise NotDone(why)
+        except StoreFailed as error:
+            why = str(error)
         finally:
             self.running, self.trouble = None, why
             self._publish("backup", doing="", done=0, total=0, ended=True, error=why)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any
@@ -56,6 +56,7 @@ class Area(StrEnum):
     BACKUP = "backup"
     DATABASE = "database"
     SUPPORT = "support"
+    FILES = "files"
     TRAINING = "training"
 
 
@@ -145,6 +146,10 @@ def record_of(row: OperationRow) -> Record:
         return Record(By.SERVICE, Action.CHANGED, why="unreadable")
 
 
+class NotDone(Exception):
+    """Ends the block of `Changes.about` as failed, and nothing else; the text is the reason."""
+
+
 class Hidden:
     """A secret: compared, never shown."""
 
@@ -222,11 +227,9 @@ class Changes:
         *,
         subject: str = "",
         id: str = "",
-        device_n: int = 0,
     ) -> Change:
         """The record of a change, for the verb of the store that makes it."""
-        record = _record(action, before or {}, after or {}, subject, id)
-        return Change(area, self._clock.now(), _encode(record), device_n)
+        return Change(area, self._clock.now(), _encode(_record(action, before or {}, after or {}, subject, id)))
 
     async def keep(
         self,
@@ -236,17 +239,21 @@ class Changes:
         after: Mapping[str, Any] | None = None,
         *,
         subject: str = "",
-        id: str = "",
-        device_n: int = 0,
+        must: bool = True,
     ) -> None:
         """Keep the record of something that needs no outcome, such as a download, before it begins.
 
-        :raises StoreFailed: when it cannot be kept; then it must not happen.
+        :param must: whether it may only happen with a record.
+        :raises StoreFailed: when that cannot be kept.
         """
-        if not self._damaged(area, action):
-            await self._store.record(
-                self.change(area, action, before, after, subject=subject, id=id, device_n=device_n)
-            )
+        if self._damaged(area, action):
+            return
+        try:
+            await self._store.record(self.change(area, action, before, after, subject=subject))
+        except StoreFailed as error:
+            if must:
+                raise
+            self.log.warn("not recorded: {area} {action}: {why}", area=area, action=action, why=str(error))
 
     @asynccontextmanager
     async def about(
@@ -261,22 +268,25 @@ class Changes:
     ) -> AsyncIterator[dict[str, Any]]:
         """Keep a record around a change of something that is not in the database.
 
-        The block may fill the dictionary that it gets with what is so afterwards.
+        The block may fill the dictionary that it gets with what is so afterwards. An exception in it makes the record
+        say that it failed; `NotDone` ends there.
 
         :raises StoreFailed: when the record cannot be kept; then nothing was done.
         """
         after: dict[str, Any] = {}
         if self._damaged(area, action):
-            yield after
+            with suppress(NotDone):
+                yield after
             return
         begun = replace(_record(action, before or {}, {}, subject, id), outcome=Outcome.BEGUN)
         n = await self._store.record(Change(area, self._clock.now(), _encode(begun), device_n))
         try:
             yield after
         except BaseException as error:
-            why = str(error.res.code) if isinstance(error, Refused) else type(error).__name__
-            await self._end(n, replace(begun, outcome=Outcome.FAILED, why=why))
-            raise
+            await self._end(n, replace(begun, outcome=Outcome.FAILED, why=_reason(error)))
+            if not isinstance(error, NotDone):
+                raise
+            return
         old, new = differences(before or {}, after) if after else (begun.before, {})
         await self._end(n, replace(begun, outcome=Outcome.DONE, before=old, after=new))
 
@@ -292,6 +302,13 @@ class Changes:
         if self._store.damage:
             self.log.warn("not recorded, the database is only read: {area} {action}", area=area, action=action)
         return bool(self._store.damage)
+
+
+def _reason(error: BaseException) -> str:
+    """Without texts that callers choose."""
+    if isinstance(error, NotDone):
+        return mask_cards(str(error))[:LONGEST_VALUE]
+    return str(error.res.code) if isinstance(error, Refused) else type(error).__name__
 
 
 def command_change(caller: Caller, area: Area, action: Action, at: int, **facts: Any) -> Change:

@@ -11,6 +11,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from dmtwisted.access.login import Access
+from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import CALLED, Config
@@ -59,6 +60,7 @@ class Core:
         """Called once, when the service becomes `ready`."""
         self.began = float(reactor.seconds())
         self.secrets = Secrets(state)
+        self.changes = Changes(store, self.clock)
         self.settings = ServiceSettings(store, self.secrets, self.clock)
         self.access = Access(store, self.clock, reactor)
         self.certificate = _certificate(config, reactor)
@@ -95,7 +97,7 @@ class Core:
         """
         if self.certificate is not None:
             self.certificate.open()
-            self.certificate.watch()
+            self.certificate.watch(self._certificate_replaced)
         try:
             await self.store.open()
         except StoreDamaged as error:
@@ -117,6 +119,11 @@ class Core:
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
         asked.addCallback(lambda _: self._now_ready())
+
+    def _certificate_replaced(self, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Record that the files of the certificate were replaced by somebody outside of the service."""
+        kept = Deferred.fromCoroutine(self.changes.keep(Area.CERTIFICATE, Action.REPLACED, before, after, must=False))
+        kept.addErrback(lambda why: self.log.failure("a new certificate was not recorded", why))
 
     async def _open_damaged(self, damage: str) -> None:
         """Serve what can be read of a damaged database; nothing is written and no task is done."""

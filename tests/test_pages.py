@@ -157,6 +157,7 @@ class PageCase(WebCase):
             "/dm/main/settings/database",
             "/dm/main/settings/doctor",
             "/dm/main/settings/log",
+            "/dm/main/settings/changes",
             "/dm/",
             "/dm/devices/new",
             "/dm/devices/new?kind=other",

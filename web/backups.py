@@ -13,6 +13,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.backups import BackupProgress, Backups
+from dmtwisted.changes import Action, Area
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from web.answers import json_answer, not_found
@@ -79,7 +80,7 @@ class BackupApi:
         return json_answer(request, 202, BackupStatus(self._backups.running, self._backups.trouble))
 
     @app.route("/dm/api/v3/backups/<name>", methods=["GET"])
-    def download(self, request: IRequest, name: str) -> Any:
+    async def download(self, request: IRequest, name: str) -> Any:
         """A backup as a file: only with the login switched on, and from another machine only over HTTPS."""
         why = why_kept(self._core, request)
         if why:
@@ -90,6 +91,7 @@ class BackupApi:
         # Imported on demand: it would cost the idle service half a megabyte.
         from twisted.web.static import File
 
+        await self._core.changes.keep(Area.BACKUP, Action.DOWNLOADED, subject=name)
         self._backups.log.warn("the backup {name} was downloaded", name=name)
         request.setHeader(b"content-disposition", f'attachment; filename="{name}"'.encode())
         request.setHeader(b"cache-control", b"no-store")

@@ -10,7 +10,8 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.access.certificates import BadCertificate
-from dmtwisted.access.tls_orders import Order, Result, ordered
+from dmtwisted.access.tls_orders import Order, Result, lasting_facts, ordered
+from dmtwisted.changes import Action, Area
 from dmtwisted.clock import wall
 from dmtwisted.config import INSTALLED, TLS_FOLDER
 from dmtwisted.core import Core
@@ -113,27 +114,40 @@ class CertificateApi:
             raise HttpRefusal(409, wording("the configuration names the certificate; remove it there"))
         installed = self._installed()
         if installed is not None:
-            await lasting(core.clock.aside(installed.unlink))
+            await lasting(self._remove(installed))
         request.setResponseCode(204)
         return b""
 
     @app.route("/dm/api/v3/tls/reload", methods=["POST"])
     async def reload(self, request: IRequest) -> bytes:
         """Load the files again; 422 and the reason when they cannot be used, and the old certificate stays."""
-        why = self._take_up()
-        if why:
-            raise HttpRefusal(422, why)
+        await lasting(self._changed(Action.RELOADED))
         return json_answer(request, 200, await self.current())
 
     async def _change(self, request: IRequest, do: Literal["install", "authority"], **what: Any) -> bytes:
         if self._core.state is None:
             raise HttpRefusal(409, wording("there is no state folder to keep a certificate in"))
         with self._checking:
-            found = await self._order(do, **what)
-        why = found.error or self._take_up()
-        if why:
-            raise HttpRefusal(422, why)
+            await self._changed(Action.INSTALLED if do == "install" else Action.ISSUED, do, **what)
         return json_answer(request, 200, CertificateChanged(**await self._current(), res=0, errortxt=""))
+
+    async def _changed(self, action: Action, do: Literal["install", "authority"] | None = None, **what: Any) -> None:
+        """Do an order, if there is one, and use what the files contain then.
+
+        :raises HttpRefusal: when they cannot be used.
+        """
+        before = lasting_facts(await self._current())
+        async with self._core.changes.about(Area.CERTIFICATE, action, before) as after:
+            why = (await self._order(do, **what)).error if do is not None else ""
+            why = why or self._take_up()
+            if why:
+                raise HttpRefusal(422, why)
+            after.update(lasting_facts(await self._current()))
+
+    async def _remove(self, installed: Path) -> None:
+        before = lasting_facts(await self._current())
+        async with self._core.changes.about(Area.CERTIFICATE, Action.DELETED, before):
+            await self._core.clock.aside(installed.unlink)
 
     async def _order(self, do: Literal["install", "authority", "status"], **what: Any) -> Result:
         core, tls = self._core, self._core.config.tls

@@ -11,6 +11,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.conformance.levels import command_for, found_of
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
@@ -22,7 +23,7 @@ from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
 from protocols.simulators.ledger import Entry
 from protocols.simulators.paper import render_png
-from protocols.simulators.scenario import Rule, Scenario
+from protocols.simulators.scenario import Rule
 from web.answers import Done, done_with, json_answer, language_of, plain_answer, refused_in_body
 from web.filters import covered
 from web.management import HttpRefusal, answer_errors, lasting, read_object
@@ -104,7 +105,8 @@ class DeviceApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, devices: Devices, default_language: str) -> None:
+    def __init__(self, devices: Devices, changes: Changes, default_language: str) -> None:
+        self._changes = changes
         self._devices, self.default_language = devices, default_language
 
     @app.route("/dm/api/v3/drivers", methods=["GET"])
@@ -187,17 +189,27 @@ class DeviceApi:
             if state.get("docno") == 0 and "error" not in state:
                 raise Refused(Res.REGISTER_NOT_IN_USE, dev_id)
             change = device.built.go_offline if offline else device.built.go_online
-            await change(language_of(request, self.default_language))
+            action = Action.WENT_OFFLINE if offline else Action.WENT_ONLINE
+            async with self._changes.about(Area.MODE, action, subject=device.name, id=dev_id, device_n=device.row.n):
+                await change(language_of(request, self.default_language))
         return json_answer(request, 200, ModeChanged(0, "", *msgspec.structs.astuple(await _record(device))))
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["PUT"])
-    def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
+    async def set_scenario(self, request: IRequest, dev_id: str) -> bytes:
         """Set the faults that a training device simulates next; 409 outside of training mode."""
-        scenario: Scenario = self._simulator(dev_id).scenario
+        self._simulator(dev_id)
         if not self._devices.training:
             raise HttpRefusal(409, _NO_SCENARIO)
-        scenario.replace(read_object(request, dict[str, Any]))
+        await lasting(self._set_scenario(dev_id, read_object(request, dict[str, Any])))
         return self.scenario(request, dev_id)
+
+    async def _set_scenario(self, dev_id: str, given: dict[str, Any]) -> None:
+        device, scenario = self._devices.by_id(dev_id), self._simulator(dev_id).scenario
+        async with self._changes.about(
+            Area.TRAINING, Action.CHANGED, scenario.document(), subject=device.name, id=dev_id, device_n=device.row.n
+        ) as after:
+            scenario.replace(given)
+            after.update(scenario.document())
 
     @app.route("/dm/api/v3/devices/<dev_id>/scenario", methods=["GET"])
     def scenario(self, request: IRequest, dev_id: str) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextvars import copy_context
 from enum import Enum, auto
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -17,8 +18,10 @@ from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
+from dmtwisted.access.api_keys import ApiKey
 from dmtwisted.access.roles import ANYONE, NOBODY, Permit
 from dmtwisted.access.throttle import THIS_MACHINE, group_of
+from dmtwisted.changes import CALLER, By, Caller
 from dmtwisted.core import Core
 from dmtwisted.hardened import Circle
 from dmtwisted.host_names import BadHost, HostNames, host_of
@@ -177,7 +180,10 @@ class Gate:
             why_not = refusal_of(request.permit, route_of(request.method, request.path.decode("latin-1")))
             if why_not is not None:
                 return self.forbid(request, why_not)
-        return inner.render(request)
+        if rule in (Rule.TASK, Rule.PROBE, Rule.LOGIN):
+            return inner.render(request)
+        # Whatever the request starts knows who has asked for it, and nothing else does.
+        return copy_context().run(_render_for, _caller_of(request), inner, request)
 
     def knows_all(self, request: Request) -> bool:
         """Whether the caller shows a key or has a session that is for every device."""
@@ -363,6 +369,19 @@ def base_of(request: HTTPRequest) -> bytes:
 def is_at_the_machine(request: Request) -> bool:
     """Whether the request comes from this machine."""
     return group_of(_address(request)) == THIS_MACHINE
+
+
+def _render_for(caller: Caller, inner: IResource, request: Request) -> Any:
+    CALLER.set(caller)
+    return inner.render(request)
+
+
+def _caller_of(request: Request) -> Caller:
+    """Who makes the request, for the journal of changes."""
+    permit, address = permit_of(request), _address(request)
+    if permit.source is not None:
+        return Caller(By.KEY if isinstance(permit.source, ApiKey) else By.LOGIN, permit.name, address)
+    return Caller(By.MACHINE if is_at_the_machine(request) else By.NETWORK, "", address)
 
 
 def _address(request: Request) -> str:

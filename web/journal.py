@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.service import Batch
+from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices, PrinterDevice, TerminalDevice, usable
 from dmtwisted.devices.driver import PRINTER, TERMINAL, BadSettings
@@ -120,8 +122,17 @@ class JournalApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, store: IStore, devices: Devices, batch: Batch, papers: Papers, default_language: str) -> None:
+    def __init__(
+        self,
+        store: IStore,
+        devices: Devices,
+        batch: Batch,
+        papers: Papers,
+        changes: Changes,
+        default_language: str,
+    ) -> None:
         self._store, self._devices, self._batch, self._papers = store, devices, batch, papers
+        self._changes = changes
         self.default_language = default_language
 
     @app.route("/dm/api/v3/operations", methods=["GET"])
@@ -177,17 +188,32 @@ class JournalApi:
         if row.kind == SAGA:
             if asked.outcome != "refused":
                 raise BadSettings("outcome", "refused is expected; to get a receipt, repeat the same tag")
-            await lasting(self._batch.settle(n))
+
+            async def closed() -> None:
+                async with self._settling(row, approved=False):
+                    await self._batch.settle(n)
+
+            await lasting(closed())
             return json_answer(request, 200, self._operation(await self._row(request, n, SAGA), language))
         device = self._device(row, TERMINAL)
 
         async def settled() -> None:
             async with device.turns.owned():
                 terminal = usable(self._device(row, TERMINAL), TerminalDevice).built
-                await terminal.settle(await self._row(request, n, "pay"), asked.outcome == "approved")
+                approved = asked.outcome == "approved"
+                async with self._settling(row, approved):
+                    await terminal.settle(await self._row(request, n, "pay"), approved)
 
         await lasting(settled())
         return json_answer(request, 200, self._operation(await self._row(request, n, "pay"), language))
+
+    def _settling(self, row: OperationRow, approved: bool) -> AbstractAsyncContextManager[object]:
+        """The record of what a person says of an operation."""
+        before = {"operation": row.n, "kind": row.kind, "tag": row.key, "state": row.state}
+        action = Action.APPROVED if approved else Action.REFUSED
+        return self._changes.about(
+            Area.SETTLEMENT, action, before, subject=self._name(row), id=str(row.n), device_n=row.device_n
+        )
 
     async def _printed(self, request: IRequest, job: PrintResult) -> bytes:
         """The record of a job that is on paper.

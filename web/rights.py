@@ -99,7 +99,7 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
         frozenset(),
         (
             *("GET /dm/main/first", "GET /dm/devices/new", "GET /dm/main/settings"),
-            *(f"GET /dm/main/settings/{area}" for area in ("certificate", "database", "doctor", "log")),
+            *(f"GET /dm/main/settings/{area}" for area in ("certificate", "changes", "database", "doctor", "log")),
             *(f"POST {_API}/devices", f"PATCH {_DEVICE}", f"DELETE {_DEVICE}", f"POST {_API}/check"),
             *(f"GET {_DEVICE}/tax-objects", f"POST {_DEVICE}/go-offline", f"POST {_DEVICE}/go-online"),
             *(f"PUT {_API}/training/clock", f"POST {_API}/operations/{{n}}/settle"),
@@ -109,6 +109,7 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
             *(f"GET {_API}/log", f"GET {_API}/diagnostics", f"POST {_API}/doctor", f"POST {_API}/doctor/fix"),
             *(f"GET {_API}/backups", f"POST {_API}/backups", f"GET {_API}/backups/{{name}}"),
             *(f"GET {_API}/database", f"POST {_API}/database/check"),
+            *(f"GET {_API}/changes", f"GET {_API}/changes/export"),
             *(f"GET {_V1}/settings", f"POST {_V1}/settings", f"POST {_V1}/prro", f"POST {_V1}/prro/sign"),
         ),
     ),

@@ -22,6 +22,7 @@ from web.answers import not_found
 from web.api_keys import ApiKeyApi
 from web.backups import BackupApi
 from web.certificate import CertificateApi
+from web.changes import ChangeApi
 from web.cloud import PATH as CLOUD
 from web.cloud import CloudResource
 from web.connection import IDLE_CONNECTION, BoundedChannel, BoundedRequest
@@ -200,11 +201,11 @@ class Door(Site):
     ) -> None:
         core, language, v3 = self._core, self._language, b"/dm/api/v3"
         store, devices, dispatcher = core.store, core.devices, core.dispatcher
-        journal = JournalApi(store, devices, dispatcher.batch, dispatcher.papers, language)
+        journal = JournalApi(store, devices, dispatcher.batch, dispatcher.papers, core.changes, language)
         self._announce(SettingsApi(core, language), b"/dm/main/api/v1", b"/dm/api/v1/sys_info")
         self._announce(PrroApi(core, language), b"/dm/main/api/v1/prro")
         self._announce(KeyApi(core, language), b"/dm/main/api/v1/prro/sign")
-        self._announce(DeviceApi(devices, language), v3 + b"/devices", v3 + b"/drivers")
+        self._announce(DeviceApi(devices, core.changes, language), v3 + b"/devices", v3 + b"/drivers")
         self._serve(InterruptApi(devices, language), v3 + b"/devices/*/interrupt")
         self._serve(DryCheck(core, language), v3 + b"/check")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
@@ -213,13 +214,14 @@ class Door(Site):
         self._announce(certificate, v3 + b"/tls")
         self._announce(DoctorApi(core, examination, language), v3 + b"/doctor")
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")
+        self._serve(ChangeApi(core, language), v3 + b"/changes")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")
         self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.access, core.clock, language))
         self._serve(DocumentApi(self.paths, core.clock, language), v3 + b"/openapi.json", v3 + b"/postman.json")
         self._mount(CLOUD, CloudResource(CloudTasks(devices, dispatcher, core.clock), language), below=self._nothing)
         if core.config.service.training:
-            self._serve(TrainingApi(core.clock, core.retention.soon, language), v3 + b"/training")
+            self._serve(TrainingApi(core.clock, core.changes, core.retention.soon, language), v3 + b"/training")
 
     def _mount(self, path: bytes, here: IResource, app: Klein | None = None, below: IResource | None = None) -> None:
         self.resource.mount(path, here, below)

@@ -9,6 +9,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.changes import Action, Area
 from dmtwisted.clock import stamp14, stamp17
 from dmtwisted.core import Core
 from dmtwisted.store.facts import Facts, FileCheck, check_file, facts_of
@@ -108,6 +109,8 @@ class SupportApi:
         # Imported on demand: it would cost the idle service a third of a megabyte.
         from dmtwisted.diagnostics import gather, pack
 
+        # It is needed most when the database does not answer.
+        await self._core.changes.keep(Area.SUPPORT, Action.DOWNLOADED, must=False)
         files = await gather(self._core, self._database.verdict)
         return self._file(request, b"application/zip", "zip", await self._core.clock.aside(pack, files))
 

@@ -12,9 +12,10 @@ from klein import Klein
 from msgspec import Meta
 from twisted.web.iweb import IRequest
 
+from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.clock import ServiceClock, stamp17
 from web.answers import json_answer
-from web.management import answer_errors, read_object
+from web.management import answer_errors, lasting, read_object
 
 LONGEST_JOURNEY = 20 * 366 * 86400
 """Seconds that the clock may be moved forward or back: twenty years."""
@@ -42,15 +43,23 @@ class TrainingApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, clock: ServiceClock, moved: Callable[[], None], default_language: str) -> None:
-        self._clock, self._moved, self.default_language = clock, moved, default_language
+    def __init__(
+        self, clock: ServiceClock, changes: Changes, moved: Callable[[], None], default_language: str
+    ) -> None:
+        self._clock, self._changes, self._moved = clock, changes, moved
+        self.default_language = default_language
 
     @app.route("/dm/api/v3/training/clock", methods=["PUT"])
-    def move(self, request: IRequest) -> bytes:
+    async def move(self, request: IRequest) -> bytes:
         """Move the clock of shifts, limits, sessions and retention."""
-        self._clock.offset = read_object(request, ClockMove).offset_s
-        self._moved()
+        await lasting(self._move(read_object(request, ClockMove).offset_s))
         return self._answer(request)
+
+    async def _move(self, offset: float) -> None:
+        before = {"offset_s": self._clock.offset}
+        async with self._changes.about(Area.TRAINING, Action.CHANGED, before, subject="clock") as after:
+            self._clock.offset = after["offset_s"] = offset
+        self._moved()
 
     @app.route("/dm/api/v3/training/clock", methods=["GET"])
     def read(self, request: IRequest) -> bytes:

@@ -15,6 +15,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from zope.interface import implementer
 
 from dmtwisted.access.certificates import DAY, BadCertificate, Identity, check, facts, read_pem, remarks
+from dmtwisted.access.tls_orders import lasting_facts
 from dmtwisted.clock import wall
 from dmtwisted.config import ConfigError, TlsConfig
 
@@ -54,6 +55,7 @@ class LiveCertificate:
         self._last: Seen | None = None
         self._trouble = ""
         self._reminded = 0.0
+        self._replaced: Callable[[dict[str, Any], dict[str, Any]], None] = lambda before, after: None
         self._looking = LoopingCall(self._look)
         self._looking.clock = clock
 
@@ -64,8 +66,12 @@ class LiveCertificate:
         """
         self.reload()
 
-    def watch(self) -> None:
-        """Check the files from now on."""
+    def watch(self, replaced: Callable[[dict[str, Any], dict[str, Any]], None] = lambda before, after: None) -> None:
+        """Check the files from now on.
+
+        :param replaced: called with the facts before and after when they were replaced.
+        """
+        self._replaced = replaced
         self._looking.start(LOOK_EVERY, now=False)
 
     def close(self) -> None:
@@ -128,6 +134,10 @@ class LiveCertificate:
         described = facts(identity, wall(self._clock), self._key)
         return {"certificate": str(self._certificate), **described, "error": self._trouble}
 
+    def _facts(self) -> dict[str, Any]:
+        """What the journal of changes says of the certificate."""
+        return lasting_facts(self.status())
+
     def _look(self) -> None:
         seen = self._see()
         # Certificate and key are often written one after the other.
@@ -135,7 +145,10 @@ class LiveCertificate:
         self._last = seen
         try:
             if due:
+                before = self._facts()
                 self.reload_or_log()
+                if self._facts() != before:
+                    self._replaced(before, self._facts())
             self._remind()
         except Exception:
             # A certificate on which the library fails must not end the checks.

@@ -48,6 +48,13 @@ class Result(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
+def lasting_facts(status: dict[str, Any]) -> dict[str, Any]:
+    """Of what is known of a certificate, what stays the same until it is replaced."""
+    return {
+        name: status[name] for name in ("subject", "issuer", "names", "valid_to", "fingerprint") if name in status
+    }
+
+
 async def ordered(order: Order, reactor: Any, patience: float = PATIENCE) -> Result:
     """Do an order in a child process."""
     result = await apart(reactor, WORK, msgspec.json.encode(order), patience)

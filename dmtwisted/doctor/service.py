@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from dmtwisted.access.api_keys import ApiKey
 from dmtwisted.backups import Backups
+from dmtwisted.changes import Action, Area, NotDone
 from dmtwisted.clock import wall
 from dmtwisted.config import Config
 from dmtwisted.core import Core
@@ -93,12 +94,16 @@ class Doctor:
 
     async def mend(self, fix: Fix) -> str:
         """Make a repair; the reason when that fails, else empty."""
-        core = self._core
-        if fix is Fix.CERTIFICATE:
-            return await self._renew()
+        core, why = self._core, ""
         if fix is Fix.BACKUP:
             return await Backups(core, lambda *_, **__: None).make()
-        return await core.clock.aside(_mend, core.config, fix)
+        renews = fix is Fix.CERTIFICATE
+        area, action = (Area.CERTIFICATE, Action.ISSUED) if renews else (Area.FILES, Action.MENDED)
+        async with core.changes.about(area, action, subject=fix):
+            why = await (self._renew() if renews else core.clock.aside(_mend, core.config, fix))
+            if why:
+                raise NotDone(why)
+        return why
 
     async def _renew(self) -> str:
         """Renew the local authority's certificate for this machine, for the same names."""

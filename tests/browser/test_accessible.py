@@ -53,6 +53,7 @@ class ShopCase(BrowserCase):
             "/dm/main/settings/database",
             "/dm/main/settings/doctor",
             "/dm/main/settings/log",
+            "/dm/main/settings/changes",
             "/dm/main/nope",
             "/login",
             "/dm/",

@@ -14,11 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dmtwisted.changes import Area
 from dmtwisted.store.values import State
 from web.answers import Done, Error
 from web.api_keys import KeyList, KeyMade, NewKey
 from web.backups import BackupList, BackupStatus
 from web.certificate import CertificateChanged, CertificateGiven, CertificateStatus, NewCertificate
+from web.changes import ChangeFile, ChangeList
 from web.cloud import CloudRequest
 from web.devices import (
     DeviceChange,
@@ -75,7 +77,7 @@ class Entry:
 
 
 HTML, EVENTS, PLAIN, PNG = "text/html", "text/event-stream", "text/plain", "image/png"
-ZIP, PEM, GZIP = "application/zip", "application/x-pem-file", "application/gzip"
+ZIP, PEM, GZIP, CSV = "application/zip", "application/x-pem-file", "application/gzip", "text/csv"
 
 DEV_NAME = (Query("dev_name", "Name of the terminal."),)
 DEV_ID = (Query("dev_id", "Id of the register.", required=True),)
@@ -96,6 +98,12 @@ FILTERS = (
 JOB_FILTERS = tuple(
     Query("kind", "Kind of operation.", {"enum": ["doc"]}) if query.name == "kind" else query for query in FILTERS
 )
+_OF_CHANGES = (
+    *(query for query in FILTERS if query.name in ("device", "from", "to")),
+    Query("kind", "What was changed.", {"enum": [str(area) for area in Area]}),
+)
+CHANGE_FILTERS = (*_OF_CHANGES, *(query for query in FILTERS if query.name in ("page", "page_size")))
+EXPORT_FILTERS = (*_OF_CHANGES, Query("format", "Format of the file.", {"enum": ["csv", "json"]}))
 RECEIPT_FILTERS = (
     *(query for query in FILTERS if query.name not in ("state", "kind", "key")),
     Query("key", "The tag of the task that issued it."),
@@ -213,6 +221,8 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/receipts": Entry("journal", {200: DocumentList}, query=RECEIPT_FILTERS),
     f"GET {V3}/receipts/{{dev_id}}/{{number}}": Entry("journal", {200: WholeDocument}),
     f"GET {V3}/operations": Entry("journal", {200: OperationList}, query=FILTERS),
+    f"GET {V3}/changes": Entry("journal", {200: ChangeList}, query=CHANGE_FILTERS),
+    f"GET {V3}/changes/export": Entry("journal", {200: (CSV, ChangeFile)}, query=EXPORT_FILTERS),
     f"GET {V3}/jobs": Entry("journal", {200: JobList}, query=JOB_FILTERS),
     f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: JobRecord}),
     f"POST {V3}/operations/{{n}}/slip": Entry("journal", {200: JobRecord}, SlipPrint, example={"printer": "prn"}),

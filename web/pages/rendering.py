@@ -19,7 +19,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.money import hryvnias
 from dmtwisted.wording import wording
 from web.answers import language_of
-from web.pages.setting_words import help_of, title_of
+from web.pages.setting_words import help_of, name_of, title_of
 from web.pages.words import for_scripts, speaker
 from web.rights import may, permit_of
 
@@ -137,7 +137,7 @@ class Pages:
             lstrip_blocks=True,
         )
         environment.filters.update(FILTERS)
-        environment.globals.update(title_of=title_of, help_of=help_of)
+        environment.globals.update(title_of=title_of, help_of=help_of, name_of=name_of)
         # Members keep their order, because people compare them.
         environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
         return environment

@@ -128,8 +128,13 @@ SETTINGS: dict[str, SettingWords] = {
 
 def title_of(field: Field, language: str) -> str:
     """The title of ``field``; its name when it has no words."""
-    words = SETTINGS.get(field.name)
-    return words.title.for_language(language) if words is not None else field.name
+    return name_of(field.name, language)
+
+
+def name_of(setting: str, language: str) -> str:
+    """The title of a setting; its name when it has no words."""
+    words = SETTINGS.get(setting)
+    return words.title.for_language(language) if words is not None else setting
 
 
 def help_of(field: Field, language: str) -> str:

@@ -18,18 +18,21 @@ from twisted.web.server import Request
 from werkzeug.exceptions import HTTPException
 
 from dmtwisted.backups import Backups
+from dmtwisted.changes import Area
 from dmtwisted.conformance.levels import found_of
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
-from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, Driver
+from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res, Text
+from dmtwisted.store.values import CHANGE, OperationQuery
+from web import changes
 from web.answers import json_answer, plain_answer
 from web.backups import why_kept
 from web.certificate import CertificateStatus
 from web.doctor import Examination
-from web.filters import LARGEST_NUMBER, covered, query_of
+from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.pages import receipts
 from web.pages.chart import chart
@@ -288,6 +291,35 @@ class PageSite:
         """The last lines of the log, and the bundle for support."""
         lines = tail(self._core.log_lines)
         return self._pages.page(request, "log.html", lines=lines, settings=self._core.settings.now)
+
+    @app.route("/dm/main/settings/changes", methods=["GET"])
+    async def changes_page(self, request: IRequest) -> bytes:
+        """Who changed what in the service, newest first."""
+        core, asked = self._core, query_of(request)
+        given = {name: asked.get(name, "") for name in changes.FILTERS}
+        # The fields of the page have dates with hyphens.
+        filters = {**given, **{name: given[name].replace("-", "") for name in ("from", "to")}}
+        mistake, page, size = "", 1, PAGE_SIZE
+        try:
+            page, size = page_of(asked)
+            wanted = changes.query_of(filters, core.devices, permit_of(request))
+        except BadSettings as error:
+            mistake, wanted = error.path, OperationQuery(kinds=[CHANGE], n=0)
+        found = await core.store.find_operations(
+            msgspec.structs.replace(wanted, limit=size, offset=(page - 1) * size)
+        )
+        return self._pages.page(
+            request,
+            "changes.html",
+            found=[(row.at, changes.listed(row)) for row in found.operations],
+            total=found.total,
+            page=page,
+            pages=-(-found.total // size),
+            given=given,
+            mistake=mistake,
+            kinds=list(Area),
+            devices=[device.name for device in core.devices],
+        )
 
     # Devices
 
