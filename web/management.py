@@ -18,7 +18,7 @@ from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from dmtwisted.devices.driver import BadSettings, misfit
-from dmtwisted.requests import not_json
+from dmtwisted.requests import check_count, not_json
 from dmtwisted.results import Refused, Res, Text, Words, in_language, joined
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
@@ -69,10 +69,11 @@ class HttpRefusal(Exception):
 def read_object(request: IRequest, kind: type[T]) -> T:
     """The body as ``kind``.
 
-    :raises Refused: 2000 when it is not JSON.
+    :raises Refused: 2000 when it is not JSON, or has too many values.
     :raises BadSettings: with its path when a member does not fit.
     """
     body = read_body(request)
+    check_count(body)
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
