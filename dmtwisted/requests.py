@@ -32,7 +32,7 @@ MAX_DEPTH = 64
 MAX_TAG = 200
 """The longest ``tag``, in characters (specification 8)."""
 
-LONG_BODY, MOST_VALUES = 64 * 1024, 60_000
+LONG_BODY, MOST_VALUES = 64 * 1024, 50_000
 """Bytes from which a body is counted before it is decoded, and the commas and brackets that it may have: each value
 costs much more than its bytes."""
 

@@ -55,4 +55,4 @@ if __name__ == "__main__":
     from twisted.internet import reactor
 
     Heartbeat(reactor)
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

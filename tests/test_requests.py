@@ -696,7 +696,7 @@ class LimitsTests(_RequestCase):
 
     def test_values(self) -> None:
         """A long body is refused by its commas and brackets before it is decoded; a short one is not counted."""
-        several = b'{"device":"test","x":[' + b",".join([b"0"] * 59_000) + b"]}"
+        several = b'{"device":"test","x":[' + b",".join([b"0"] * 49_000) + b"]}"
         self.assertEqual(read(several).device, "test")
         for body in (
             b'{"device":"test","x":[' + b",".join([b"0"] * MOST_VALUES) + b"]}",
@@ -710,13 +710,19 @@ class LimitsTests(_RequestCase):
         """What a task is read to has a megabyte at most; members without a reader and documents for printers may have
         more.
         """
-        for place in (("device",), ("source",), ("fiscal", "receipt", "comment_up"), ("fiscal", "cashier")):
+        for place in (("source",), ("fiscal", "receipt", "comment_up"), ("fiscal", "cashier")):
             self.assertEqual(
                 self.complaint(with_value(REQUEST, place, "x" * MOST_CONTENT)),
                 f"the task's members together exceed {MOST_CONTENT} bytes",
             )
         read(with_value(REQUEST, ("fiscal", "receipt", "comment_up"), "x" * (MOST_CONTENT // 2)))
         read({"type": 2, "doc": {"doccmd": ["x" * MOST_CONTENT]}, "other": "x" * MOST_CONTENT})
+
+    def test_device(self) -> None:
+        """No device has a name of more than 1,000 characters."""
+        self.assertEqual(read({"device": "x" * LONGEST_ECHO}).device, "x" * LONGEST_ECHO)
+        refused = self.complaint({"device": "x" * (LONGEST_ECHO + 1)})
+        self.assertEqual(refused, "device: at most 1000 characters are taken")
 
     def test_long_numbers(self) -> None:
         """A number of a million digits in a long body is too large, whichever it is."""
