@@ -17,7 +17,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices, RegisterDevice, register_settings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.registers.interface import OPEN_SHIFT, TAGGED, Z_REPORT
-from dmtwisted.requests import TYPE_FISCAL, Members, echo_of, read_json
+from dmtwisted.requests import BOM, TYPE_FISCAL, Members, echo_of, read_json
 from dmtwisted.results import Refused, Res, Text
 
 BEARER = "Bearer "
@@ -30,6 +30,14 @@ _NOBODY = Text(
     "жодна каса не має такого cloud_token у налаштуваннях", "no register has this cloud_token in its settings"
 )
 
+
+class _Token(msgspec.Struct):
+    """What names the register."""
+
+    token: Any = None
+
+
+_token = msgspec.json.Decoder(_Token).decode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.encode
 
@@ -45,8 +53,9 @@ class CloudTasks:
     def register_of(self, authorization: str, body: bytes) -> RegisterDevice | None:
         """The register that a request names: by `token` in the body, else by its header `Authorization`."""
         try:
-            token = read_json(body).text("token")
-        except Refused:
+            # The rest is not decoded: whoever has no token has to cost little.
+            token = Members({"token": _token(body.removeprefix(BOM)).token}, "").text("token")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, Refused):
             token = ""
         token = token or authorization.removeprefix(BEARER).strip()
         found = None
@@ -67,14 +76,17 @@ class CloudTasks:
         """
         device = self.register_of(authorization, body)
         request, opening = body, None
+        root: Members | None = None
         # The dispatcher says what is wrong with a body that cannot be read.
         with suppress(Refused):
             root = read_json(body)
-            name = "" if device is None else device.name
-            request, opening = _addressed(body, root, name), _opening(root, name)
+            if _lacks_type(root):
+                root.values["type"] = TYPE_FISCAL
+            if device is not None:
+                request, opening = _addressed(body, root, device.name), _opening(root, device.name)
         if device is None:
             self.log.warn("a cloud request is refused: no register has its token")
-            refused, echo = Refused(Res.REGISTER_TOKEN_INVALID, _NOBODY), echo_of(request)
+            refused, echo = Refused(Res.REGISTER_TOKEN_INVALID, _NOBODY), echo_of(b"", root)
             answer = refusal(echo, refused, language, self._clock.now())
             self._dispatcher.programs.ended(echo, False, refused.res.code, answer, {})
             return answer
@@ -89,14 +101,18 @@ class CloudTasks:
 
 
 def _addressed(body: bytes, root: Members, device: str) -> bytes:
-    """``body`` for the register, if there is one, without the token; a task of a cabinet has no `type`."""
-    members: dict[str, Any] = dict(_members(body.removeprefix(b"\xef\xbb\xbf")))
+    """``body`` for the register, without the token, and with the `type` of its ``root``."""
+    members: dict[str, Any] = dict(_members(body.removeprefix(BOM)))
     members.pop("token", None)
-    if device:
-        members["device"] = device
-    if root.value("type") in (None, "") and root.value("fiscal"):
+    members["device"] = device
+    if root.value("type") == TYPE_FISCAL:
         members["type"] = TYPE_FISCAL
     return _encode(members)
+
+
+def _lacks_type(root: Members) -> bool:
+    """Whether it is a task of a cabinet, which has no `type`."""
+    return root.value("type") in (None, "") and bool(root.value("fiscal"))
 
 
 def _opening(root: Members, device: str) -> bytes | None:

@@ -10,7 +10,7 @@ from dmtwisted.answers import Warning, warned, with_member
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import AnyRegister, register_settings
 from dmtwisted.documents import doccmd
-from dmtwisted.documents.model import Element
+from dmtwisted.documents.model import Element, Line, Pair
 from dmtwisted.printing import image, pdf, text
 from dmtwisted.registers.interface import Done
 from dmtwisted.registers.settings import RegisterSettings
@@ -87,7 +87,7 @@ async def _drawn(name: str, form: list[Element], settings: RegisterSettings, clo
     """The form for the member ``name``; short texts are made at once, the rest in a child process."""
     draw, setting = _DRAWINGS[name]
     arguments = [form] if setting is None else [form, getattr(settings, setting)]
-    if name in _TEXTS and len(form) <= SHORT:
+    if name in _TEXTS and len(form) <= SHORT and sum(map(_letters, form)) <= LETTERS:
         return draw(*arguments)
     return await clock.apart(draw, *arguments)
 
@@ -114,5 +114,11 @@ _DRAWINGS: dict[str, tuple[Callable[..., str], str | None]] = {
 
 _TEXTS = frozenset({"pf_text", "pf_doccmd"})
 
-SHORT = 500
-"""Elements of a form whose text takes some milliseconds."""
+SHORT, LETTERS = 500, 50_000
+"""Elements, and characters of names and texts, of a form that takes some milliseconds to write."""
+
+
+def _letters(element: Element) -> int:
+    if isinstance(element, Line):
+        return len(element.text)
+    return len(element.left) if isinstance(element, Pair) else 0

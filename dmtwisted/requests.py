@@ -32,7 +32,7 @@ MAX_DEPTH = 64
 MAX_TAG = 200
 """The longest ``tag``, in characters (specification 8)."""
 
-LONG_BODY, MOST_VALUES = 64 * 1024, 60_000
+LONG_BODY, MOST_VALUES = 64 * 1024, 50_000
 """Bytes from which a body is counted before it is decoded, and the commas and brackets that it may have: each value
 costs much more than its bytes."""
 
@@ -65,7 +65,8 @@ _TOO_MANY_VALUES = Text(
     f"тіло запиту має понад {MOST_VALUES} ком і дужок", f"the body has more than {MOST_VALUES} commas and brackets"
 )
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+"""A byte-order mark, which is skipped."""
 LONGEST_NUMBER = 400
 """Characters of a number with a fraction or exponent in a long body: a double that is written out has fewer."""
 
@@ -125,8 +126,8 @@ def read_json(body: bytes) -> Members:
     """
     if len(body) > MAX_BODY:
         raise malformed("", too_long(MAX_BODY))
-    if body.startswith(_BOM):
-        body = body[len(_BOM) :]
+    if body.startswith(BOM):
+        body = body[len(BOM) :]
     check_count(body)
     is_long = len(body) > LONG_BODY
     try:
@@ -624,9 +625,10 @@ def read_root(root: Members) -> TaskRequest:
         raise malformed("tag", at_most(MAX_TAG))
     if "\0" in tag:
         raise malformed("tag", Text("знак NUL не приймається", "the character NUL is not taken"))
-    return TaskRequest(
-        device=root.text("device"), type=kind, tag=tag, source=root.text("source"), forms=_read_forms(root)
-    )
+    device = root.text("device")
+    if len(device) > LONGEST_ECHO:
+        raise malformed("device", at_most(LONGEST_ECHO))
+    return TaskRequest(device=device, type=kind, tag=tag, source=root.text("source"), forms=_read_forms(root))
 
 
 def read_task(root: Members, batch: bool = False) -> TaskRequest:

@@ -18,13 +18,13 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.documents.doccmd import (
     LARGEST_SIDE,
     LONGEST_TEXT,
-    MOST_CODES,
     MOST_ELEMENTS,
     as_data_uri,
     read_doccmd,
     read_lines,
     write_doccmd,
 )
+from dmtwisted.documents.extent import MOST_BARCODES, MOST_CODE_BYTES, MOST_CODES, MOST_PICTURES
 from dmtwisted.documents.forms import receipt_form
 from dmtwisted.documents.model import (
     Align,
@@ -304,6 +304,16 @@ class LimitTests(Refusals):
         code = {"cmd": "qr", "data": "x"}
         self.assertEqual(len(read_doccmd([code] * MOST_CODES)), MOST_CODES)
         self.assertEqual(self.refusal(*[code] * (MOST_CODES + 1)), "doc.doccmd[100]: at most 100 QR codes are taken")
+        long = {"cmd": "qr", "data": "ї" * 1024}
+        self.assertEqual(len(read_doccmd([long] * (MOST_CODE_BYTES // 2048))), 8)
+        self.assertEqual(self.refusal(*[long] * 9), "doc.doccmd[8]: the QR codes have more than 16384 bytes together")
+
+    def test_barcodes(self) -> None:
+        """1,000 bar codes are accepted, one more is not."""
+        code = {"cmd": "barcode", "kind": "code128", "data": "1"}
+        self.assertEqual(len(read_doccmd([code] * MOST_BARCODES)), MOST_BARCODES)
+        refused = self.refusal(*[code] * (MOST_BARCODES + 1))
+        self.assertEqual(refused, "doc.doccmd[1000]: at most 1000 bar codes are taken")
 
     def test_picture(self) -> None:
         """A picture is refused by the size in its header, before it is unpacked."""
@@ -322,6 +332,13 @@ class LimitTests(Refusals):
         self.assertEqual(
             self.refusal(*[command] * 5), "doc.doccmd[4]: the pictures have more than 4000000 dots together"
         )
+
+    def test_tiny_pictures(self) -> None:
+        """There are 100 pictures at most, however small."""
+        command = {"cmd": "image", "data": png(1, 1)}
+        self.assertEqual(len(read_doccmd([command] * MOST_PICTURES)), MOST_PICTURES)
+        refused = self.refusal(*[command] * (MOST_PICTURES + 1))
+        self.assertEqual(refused, "doc.doccmd[100]: at most 100 pictures are taken")
 
 
 class LinesTests(SynchronousTestCase):

@@ -16,10 +16,18 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.requests import (
+    LONGEST_ECHO,
     LONGEST_NAME,
     MAX_BODY,
     MAX_DEPTH,
+    MOST_CONTENT,
+    MOST_DISCOUNTS,
+    MOST_LINES,
+    MOST_PAYS,
+    MOST_ROWS,
+    MOST_STAMPS,
     MOST_STRAYS,
+    MOST_VALUES,
     SENT_ON_PURPOSE,
     Discount,
     Members,
@@ -667,6 +675,61 @@ class LimitsTests(_RequestCase):
         for body in (b"[" * 1_000_000, b'{"x":' * 200_000, b"]" * 1_000_000, b"]" * 100_000 + b"[" * 100_000):
             self.assertTrue(self.complaint(body))
 
+    def test_entries(self) -> None:
+        """Each array of a task has a most: as many entries are read, one more is refused with both numbers."""
+        receipt = ("fiscal", "receipt")
+        for place, most, task in (
+            ((*receipt, "rows"), MOST_ROWS, 1),
+            ((*receipt, "pays"), MOST_PAYS, 1),
+            ((*receipt, "discounts"), MOST_DISCOUNTS, 1),
+            ((*receipt, "rows", 0, "discounts"), MOST_DISCOUNTS, 1),
+            ((*receipt, "rows", 0, "code_aa"), MOST_STAMPS, 1),
+            (("fiscal", "lines"), MOST_LINES, 5),
+        ):
+            entry = "A" if place[-1] == "code_aa" else {}
+            request = with_value(REQUEST, ("fiscal", "task"), task)
+            read(with_value(request, place, [entry] * most))
+            self.assertEqual(
+                self.complaint(with_value(request, place, [entry] * (most + 1))),
+                f"{path_of(place)}: at most {most} elements are taken, not {most + 1}",
+            )
+
+    def test_values(self) -> None:
+        """A long body is refused by its commas and brackets before it is decoded; a short one is not counted."""
+        several = b'{"device":"test","x":[' + b",".join([b"0"] * 49_000) + b"]}"
+        self.assertEqual(read(several).device, "test")
+        for body in (
+            b'{"device":"test","x":[' + b",".join([b"0"] * MOST_VALUES) + b"]}",
+            b'{"device":"test","x":[' + b",".join([b"{}"] * (MOST_VALUES // 2)) + b"]}",
+            b'{"device":"test","x":[' + b",".join([b"[]"] * (MOST_VALUES // 2)) + b"]}",
+            b'{"device":"test","x":["' + b",[{" * MOST_VALUES + b'"]}',
+        ):
+            self.assertEqual(self.complaint(body), f"the body has more than {MOST_VALUES} commas and brackets")
+
+    def test_content(self) -> None:
+        """What a task is read to has a megabyte at most; members without a reader and documents for printers may have
+        more.
+        """
+        for place in (("source",), ("fiscal", "receipt", "comment_up"), ("fiscal", "cashier")):
+            self.assertEqual(
+                self.complaint(with_value(REQUEST, place, "x" * MOST_CONTENT)),
+                f"the task's members together exceed {MOST_CONTENT} bytes",
+            )
+        read(with_value(REQUEST, ("fiscal", "receipt", "comment_up"), "x" * (MOST_CONTENT // 2)))
+        read({"type": 2, "doc": {"doccmd": ["x" * MOST_CONTENT]}, "other": "x" * MOST_CONTENT})
+
+    def test_device(self) -> None:
+        """No device has a name of more than 1,000 characters."""
+        self.assertEqual(read({"device": "x" * LONGEST_ECHO}).device, "x" * LONGEST_ECHO)
+        refused = self.complaint({"device": "x" * (LONGEST_ECHO + 1)})
+        self.assertEqual(refused, "device: at most 1000 characters are taken")
+
+    def test_long_numbers(self) -> None:
+        """A number of a million digits in a long body is too large, whichever it is."""
+        digits = b"9" * 1_000_000
+        for number in (digits, b"1." + digits, digits + b".1", b"1e" + digits, b"0." + digits + b"e5"):
+            self.assertTrue(self.complaint(b'{"device":"test","type":' + number + b"}"), number[:5])
+
     @promises("2.2.tag.2", "8.tag-length")
     def test_tag_too_long(self) -> None:
         """A tag of 201 characters is refused by name."""
@@ -968,6 +1031,13 @@ class EchoTests(SynchronousTestCase):
             ),
             ("test", 1, 1, "t-1", "s"),
         )
+
+    def test_long(self) -> None:
+        """Of a long text the beginning is repeated."""
+        body = json.dumps({name: name * 5000 for name in ("device", "tag", "source")}).encode()
+        device, _, _, tag, source = self.echo(body)
+        for told, name in ((device, "device"), (tag, "tag"), (source, "source")):
+            self.assertEqual(told, (name * 1000)[:LONGEST_ECHO])
 
     def test_misfits(self) -> None:
         """A malformed member is left out, the others are repeated."""

@@ -6,7 +6,11 @@ import re
 from io import BytesIO
 from typing import Any
 
-from twisted.web.http import HTTPChannel
+from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.protocol import connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.http import HTTPChannel, _MalformedChunkedDataError
 from twisted.web.http import Request as HTTPRequest
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request
@@ -25,6 +29,20 @@ LONGEST_LENGTH = 64
 
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)([^#]*).*", re.IGNORECASE | re.DOTALL)
 
+SMALL_CHUNK, MOST_SMALL = 32, 4096
+"""Bytes of a small piece of a body that comes in chunks, and how many of them there may be: each costs the same as a
+large one."""
+
+SHARE = 0.02
+"""Seconds that a connection with waiting requests may have at once; then others come first."""
+
+MOST_CONNECTIONS, MOST_OF_ONE = 480, 240
+"""Open connections, and those of one address; a further one ends the one that was idle for longest."""
+
+MOST_UNREAD = 16
+"""Connections of one address that may wait for their answers to be read. Each keeps one answer, as nothing more is
+read of a caller that does not read."""
+
 
 class BoundedRequest(Request):
     """A request that keeps at most one byte more than is accepted; it reads the rest of a body and drops it.
@@ -32,6 +50,7 @@ class BoundedRequest(Request):
     So a caller that sends too much still gets the reason, at no cost of memory.
     """
 
+    _small = 0
     from_known_origin = False
     """Whether it comes from a page that the configuration lists; the gate sets it."""
 
@@ -52,6 +71,10 @@ class BoundedRequest(Request):
 
     def handleContentChunk(self, data: bytes) -> None:
         """A piece of the body."""
+        if len(data) < SMALL_CHUNK:
+            self._small += 1
+            if self._small > MOST_SMALL:
+                raise _MalformedChunkedDataError("too many small chunks")
         content = self.content
         assert content is not None
         room = MAX_BODY + 1 - content.tell()
@@ -59,12 +82,71 @@ class BoundedRequest(Request):
             content.write(data[:room])
 
 
+class Connections:
+    """The open connections of a site."""
+
+    log = Logger()
+
+    def __init__(self) -> None:
+        self._open: dict[str, dict[BoundedChannel, None]] = {}
+        self._unread: dict[str, dict[BoundedChannel, None]] = {}
+        self._count = 0
+
+    def came(self, channel: BoundedChannel) -> None:
+        """A connection was opened; if there are too many now, one is ended."""
+        own = self._open.setdefault(channel.address, {})
+        own[channel] = None
+        self._count += 1
+        if len(own) > MOST_OF_ONE:
+            self._end_one(list(own), channel)
+        elif self._count > MOST_CONNECTIONS:
+            self._end_one([one for each in self._open.values() for one in each], channel)
+
+    def went(self, channel: BoundedChannel) -> None:
+        """A connection was closed."""
+        self._count -= 1
+        for of in (self._open, self._unread):
+            own = of.get(channel.address, {})
+            own.pop(channel, None)
+            if not own:
+                of.pop(channel.address, None)
+
+    def waits(self, channel: BoundedChannel) -> None:
+        """A connection has an answer that is not read; if an address has too many of them, the oldest is ended."""
+        own = self._unread.setdefault(channel.address, {})
+        own[channel] = None
+        if len(own) > MOST_UNREAD:
+            oldest = next(iter(own))
+            self.log.warn("{address}: answers are not read, a connection is ended", address=channel.address)
+            oldest.end()
+
+    def reads(self, channel: BoundedChannel) -> None:
+        """The caller has read its answers."""
+        self._unread.get(channel.address, {}).pop(channel, None)
+
+    def _end_one(self, among: list[BoundedChannel], newest: BoundedChannel) -> None:
+        idle = [one for one in among if not one.working and one is not newest]
+        ended = min(idle, key=lambda one: one.heard, default=newest)
+        self.log.warn("{address}: too many connections, one is ended", address=ended.address)
+        ended.end()
+
+
 class BoundedChannel(HTTPChannel):
-    """A connection whose requests arrive in time and have a plausible length."""
+    """A connection whose requests arrive in time and have a plausible length.
+
+    Nothing more is read or answered while the caller does not read its answers, and of many requests that came at
+    once only some are answered before others have their turn.
+    """
 
     _begun: float | None = None
-    _working = False
+    working = False
+    """Whether a request is being answered."""
+    heard = 0.0
+    """When something came."""
+    address = ""
     _host: Any = None
+    _turn = 0.0
+    _resting: IDelayedCall | None = None
 
     def getHost(self) -> Any:
         """The local address. Each request asks for it; the system is asked once."""
@@ -72,10 +154,27 @@ class BoundedChannel(HTTPChannel):
             self._host = super().getHost()
         return self._host
 
+    def connectionMade(self) -> None:
+        """The connection is open."""
+        super().connectionMade()
+        self.address, self.heard = str(getattr(self.getPeer(), "host", "")), self._now()
+        self._connections.came(self)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """The connection is closed; what has come and was not begun is forgotten."""
+        self._buffer = b""
+        if self._resting is not None:
+            self._resting.cancel()
+            self._resting = None
+        self._connections.went(self)
+        super().connectionLost(reason)
+
     def dataReceived(self, data: bytes) -> None:
         """Bytes of a request; a request that takes too long to arrive is aborted."""
-        if not self._working:
+        if not self.working:
             now = self._now()
+            if not self._busyReceiving:
+                self._turn = self.heard = now
             if self._begun is None:
                 self._begun = now
             elif now - self._begun > REQUEST_PATIENCE:
@@ -99,7 +198,7 @@ class BoundedChannel(HTTPChannel):
 
     def allContentReceived(self) -> None:
         """The request is whole; its answer may take any time."""
-        self._begun, self._working = None, True
+        self._begun, self.working = None, True
         super().allContentReceived()
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Any) -> None:
@@ -117,8 +216,46 @@ class BoundedChannel(HTTPChannel):
 
     def requestDone(self, request: HTTPRequest) -> None:
         """The answer was sent."""
-        self._working = False
+        self.working = False
+        if (self._buffer or self._dataBuffer) and self._resting is None and self._now() - self._turn > SHARE:
+            self.paused = True
+            self._resting = self.callLater(0, self._rested)
         super().requestDone(request)
+
+    def _rested(self) -> None:
+        self._resting = None
+        self._go_on()
+
+    def pauseProducing(self) -> None:
+        """The caller does not read: it gets no further answer, and nothing more of it is read."""
+        super().pauseProducing()
+        self.paused = True
+        self._networkProducer.pauseProducing()
+        self._connections.waits(self)
+
+    def resumeProducing(self) -> None:
+        """The caller has read."""
+        super().resumeProducing()
+        self._networkProducer.resumeProducing()
+        self._connections.reads(self)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Take the requests that have come, unless there is a reason to wait."""
+        if not self._waitingForTransport and self._resting is None:
+            self.paused = False
+            if self._buffer:
+                self.dataReceived(b"")
+
+    def end(self) -> None:
+        """End the connection now, whatever was not sent."""
+        transport: Any = self.transport
+        transport.abortConnection()
+
+    @property
+    def _connections(self) -> Connections:
+        connections: Connections = self.factory.connections
+        return connections
 
     def _now(self) -> float:
         return float(self.factory.reactor.seconds())

@@ -231,7 +231,7 @@ class DeviceApi:
         if wanted == b"png":
             paper = simulator.mechanism.paper
             # Metres of paper take seconds to draw; tills must not wait for that.
-            picture = await self._devices.clock.aside(render_png, paper.pieces, paper.dots)
+            picture = await self._devices.clock.apart(render_png, paper.pieces, paper.dots)
             return plain_answer(request, b"image/png", picture)
         if wanted != b"text":
             raise BadSettings("format", "png or text is expected")

@@ -18,9 +18,10 @@ from twisted.web.iweb import IRequest
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from dmtwisted.devices.driver import BadSettings, misfit
-from dmtwisted.requests import not_json
+from dmtwisted.requests import check_count, not_json
 from dmtwisted.results import Refused, Res, Text, Words, in_language, joined
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.system.crew import CrewFailed
 from dmtwisted.wording import wording
 from protocols.simulators.scenario import ScenarioError
 from web.answers import error_answer, language_of, not_allowed, not_found
@@ -69,10 +70,11 @@ class HttpRefusal(Exception):
 def read_object(request: IRequest, kind: type[T]) -> T:
     """The body as ``kind``.
 
-    :raises Refused: 2000 when it is not JSON.
+    :raises Refused: 2000 when it is not JSON, or has too many values.
     :raises BadSettings: with its path when a member does not fit.
     """
     body = read_body(request)
+    check_count(body)
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
@@ -111,6 +113,8 @@ def answer_errors(app: Klein) -> None:
             return error_answer(request, 422, refused, language, [(error.path, text.for_language(language))])
         if isinstance(error, HttpRefusal):
             return error_answer(request, error.status, Refused(Res.MALFORMED, error.why), language)
+        if isinstance(error, CrewFailed):
+            return error_answer(request, 503, Refused(Res.NOT_NOW, note=wording(error)), language)
         if isinstance(error, StoreFailed):
             return error_answer(request, 503, Refused(Res.STORE_FAILED, note=wording(error)), language)
         log.failure("internal error at {path}", failure, path=request.path)

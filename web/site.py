@@ -25,7 +25,7 @@ from web.certificate import CertificateApi
 from web.changes import ChangeApi
 from web.cloud import PATH as CLOUD
 from web.cloud import CloudResource
-from web.connection import IDLE_CONNECTION, BoundedChannel, BoundedRequest
+from web.connection import IDLE_CONNECTION, BoundedChannel, BoundedRequest, Connections
 from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
@@ -166,6 +166,7 @@ class Door(Site):
             parsePOSTFormSubmission=False,
         )
         self._core, self._language = core, language
+        self.connections = Connections()
         self._gate = Gate(core, language)
         self._only_here, self._strange_host = OnlyHere(language), StrangeHost(core.hosts, language)
         self._usual_hosts = core.hosts.usual

@@ -21,10 +21,9 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from dmtwisted.documents.extent import MOST_DOTS, Extent
 from dmtwisted.documents.forms import QR_CAPACITY, check_barcode, qr_code
 from dmtwisted.documents.model import (
-    MOST_ROWS,
-    NARROWEST,
     Align,
     Barcode,
     Beep,
@@ -51,6 +50,7 @@ from dmtwisted.requests import (
     Members,
     Stray,
     malformed,
+    more_than,
 )
 from dmtwisted.results import Text, at_most, from_to, joined, one_of
 from dmtwisted.wording import wording
@@ -59,17 +59,11 @@ from protocols.printers import raster
 MOST_ELEMENTS = 10_000
 """Commands of one document."""
 
-MOST_CODES = 100
-"""QR codes of one document."""
-
 LONGEST_TEXT = 4096
 """Characters of one text."""
 
 LARGEST_SIDE = 4096
 """Dots of a side of a picture: half a metre of paper."""
-
-MOST_DOTS = 4_000_000
-"""Dots of all pictures of a document together, in their files."""
 
 WIDEST = 576
 """Dots of the widest paper (docs/reference/printers.md#paper), to which wider pictures are reduced."""
@@ -142,61 +136,31 @@ def _read_each(
     if not isinstance(value, list):
         raise malformed(path, ARRAY_EXPECTED)
     if len(value) > MOST_ELEMENTS:
-        raise malformed(path, _too_many(len(value)))
+        raise malformed(path, more_than(MOST_ELEMENTS, len(value)))
     form: list[Element] = []
-    rows = codes = dots = 0
+    extent = Extent()
     for index, entry in enumerate(value):
         where = f"{path}[{index}]"
         if not isinstance(entry, dict):
             raise malformed(where, OBJECT_EXPECTED)
         members = _Strict(entry, where, strays)
         element = read(members)
-        rows += _rows(element)
-        if rows > MOST_ROWS:
-            raise malformed(where, _TOO_LONG)
-        codes += isinstance(element, Qr)
-        if codes > MOST_CODES:
-            raise malformed(where, _CODES_TOO_MANY)
-        dots += members.dots
-        if dots > MOST_DOTS:
-            raise malformed(where, _DOTS_TOO_MANY)
+        too_much = extent.add(element, members.dots)
+        if too_much is not None:
+            raise malformed(where, too_much)
         form.append(element)
     return form
 
 
-_TOO_LONG = Text(f"документ довший за {MOST_ROWS} рядків", f"the document is longer than {MOST_ROWS} lines")
-_CODES_TOO_MANY = Text(f"щонайбільше {MOST_CODES} QR-кодів", f"at most {MOST_CODES} QR codes are taken")
-_DOTS_TOO_MANY = Text(
-    f"малюнки разом мають понад {MOST_DOTS} точок", f"the pictures have more than {MOST_DOTS} dots together"
-)
 _UNKNOWN_MEMBER = Text("невідоме поле", "unknown member")
 _PRINTABLE = Text(
     "очікується один або кілька друкованих знаків", "one or more characters that can be printed are expected"
 )
 
 
-def _too_many(count: int) -> Text:
-    return Text(
-        f"щонайбільше {MOST_ELEMENTS} елементів, а не {count}",
-        f"at most {MOST_ELEMENTS} elements are taken, not {count}",
-    )
-
-
 def _can_be(names: Iterable[str]) -> Text:
     listed = ", ".join(names)
     return Text(f"можна: {listed or 'жодного'}", f"{listed or 'none'} can be given")
-
-
-def _rows(element: Element) -> int:
-    """The approximate number of lines on the narrowest paper."""
-    if isinstance(element, Feed):
-        return element.lines
-    text = ""
-    if isinstance(element, Line):
-        text = element.text
-    elif isinstance(element, Pair):
-        text = element.left + element.right
-    return 1 + text.count("\n") + len(text) // NARROWEST
 
 
 class _Strict(Members):

@@ -10,6 +10,7 @@ from twisted.logger import Logger
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, ShiftTotals
+from dmtwisted.documents.extent import Extent
 from dmtwisted.documents.forms import check_barcode, report_form, service_form, summary_form
 from dmtwisted.documents.model import Element
 from dmtwisted.documents.paper import X_TITLE, document_form
@@ -97,6 +98,11 @@ class LocalTasks:
                     raise malformed(f"fiscal.lines[{index}].t", wording(error)) from None
         lines = [(line.t, line.qr_type) for line in fiscal.lines]
         form = service_form(self._header, occasion.cashier, occasion.at, lines)
+        extent = Extent()
+        for element in form:
+            too_much = extent.add(element)
+            if too_much is not None:
+                raise malformed("fiscal.lines", too_much)
         return infos.number_info(occasion, state), form
 
     async def _x(self, occasion: Occasion, fiscal: FiscalRequest, state: RegisterState) -> InfoAndForm:

@@ -102,8 +102,8 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     vat_code: Annotated[str, Meta(description="VAT number, printed after ПН")] = ""
     fis_code: Annotated[str, Meta(description="Tax number, printed after ІД")] = ""
     batch: Annotated[BatchSettings | None, Meta(description="Batch mode: terminal, printer and their rules")] = None
-    header: Annotated[tuple[str, ...], Meta(description="Lines at the top of every print form")] = ()
-    footer: Annotated[tuple[str, ...], Meta(description="Lines at the end of every print form")] = ()
+    header: Annotated[tuple[str, ...], Meta(max_length=100, description="Lines at the top of every print form")] = ()
+    footer: Annotated[tuple[str, ...], Meta(max_length=100, description="Lines at the end of every print form")] = ()
 
     def __post_init__(self) -> None:
         self._check_batch()

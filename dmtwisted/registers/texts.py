@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from operator import attrgetter
 
-from dmtwisted.requests import PayRequest, ReceiptRequest, RowRequest
-from dmtwisted.results import Refused, Res
+from dmtwisted.requests import PayRequest, ReceiptRequest, RowRequest, malformed
+from dmtwisted.results import Refused, Res, at_most
 
 # The last two are no letters, and no XML may have them.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
@@ -18,6 +18,9 @@ _LINE_BREAK = re.compile(r"\r?\n")
 
 LINES = frozenset({"name", "comment", "comment_up", "comment_down"})
 """Members whose texts may have line breaks."""
+
+LONGEST_PAY = 16_384
+"""Characters of all texts of a payment: card numbers among them are looked for."""
 
 NO_ROW = "-"
 """What 1089 says instead of a position when the text belongs to no row."""
@@ -59,10 +62,13 @@ def check_receipt(receipt: ReceiptRequest) -> None:
 def check_pay(pay: PayRequest, path: str) -> None:
     """Check the texts of the payment at ``path``.
 
-    :raises Refused: 1089.
+    :raises Refused: 1089, or 2000 when they are longer than those of any bank.
     """
     texts = _pay_texts(pay)
-    if not "".join(texts).isprintable():
+    whole = "".join(texts)
+    if len(whole) > LONGEST_PAY:
+        raise malformed(path, at_most(LONGEST_PAY, len(whole)))
+    if not whole.isprintable():
         _check(path, zip(_PAY, texts, strict=True))
 
 

@@ -25,6 +25,9 @@ from zope.interface import implementer
 
 from protocols.errors import NotReached
 
+PIECE = 16_384
+"""Bytes that arrive in one turn."""
+
 
 @implementer(IAddress)
 class InProcessAddress:
@@ -123,10 +126,18 @@ class Pipe:
         if self._puller is not None:
             self._puller.resumeProducing()
             self._soon()
-        while self._incoming and not self._paused and not self.disconnecting:
+        left = PIECE
+        while self._incoming and left and not self._paused and not self.disconnecting:
             data = self._incoming.popleft()
+            if len(data) > left:
+                self._incoming.appendleft(data[left:])
+                data = data[:left]
+            left -= len(data)
             if self.protocol is not None:
                 self.protocol.dataReceived(data)
+        if self._incoming and not self._paused:
+            # A long job takes many turns: the service has other work in the same process.
+            self._soon()
         if self.disconnecting or (self._ended and not self._incoming):
             self._close()
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import msgspec
 
-from dmtwisted.clock import span
+from dmtwisted.clock import ServiceClock, span
 from dmtwisted.devices.devices import Device, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
@@ -272,10 +272,16 @@ def pretty(answer: bytes) -> str:
         return answer.decode("utf-8", "replace")
 
 
-def picture_of(device: Device, row: FoundDocument, value: Document) -> Callable[[], bytes]:
-    """What draws the document as PNG, with the shop's own template; the function takes long."""
-    paper, dots = _copy(device, row, value), register_settings(device).pf_dots
-    return lambda: image.draw(paper(), dots).png
+async def picture_of(device: Device, row: FoundDocument, value: Document, clock: ServiceClock) -> bytes:
+    """The document as PNG, with the shop's own template.
+
+    :raises CrewFailed: when it takes too long to draw.
+    """
+    return await clock.apart(_png, _copy(device, row, value), register_settings(device).pf_dots)
+
+
+def _png(paper: DocumentPaper, dots: int) -> bytes:
+    return image.draw(paper(), dots).png
 
 
 def text_of(device: Device, row: FoundDocument, value: Document) -> str:
