@@ -781,16 +781,19 @@ def foreign_host(desk: Desk, host: str) -> None:
 
 
 @ACCESS.one(
-    "host-none", "no Host at all, in HTTP/1.1 and 1.0", "Nothing is changed without the name of the service.", MEDIUM
+    "host-none",
+    "no Host at all, in HTTP/1.1 and 1.0",
+    "A request without a name has no more rights than others: nothing behind the login is shown or changed.",
+    MEDIUM,
+    Stage.LOGIN,
 )
 def no_host(desk: Desk) -> None:
     """A request without a name."""
     body = b'{"logdays": 99}'
     for version in (b"1.1", b"1.0"):
-        length = str(len(body)).encode()
-        desk.send(
-            b"POST " + SETTINGS.encode() + b" HTTP/" + version + b"\r\nContent-Length: " + length + b"\r\n\r\n" + body
-        )
+        head = b"POST " + SETTINGS.encode() + b" HTTP/" + version + b"\r\nContent-Length: " + str(len(body)).encode()
+        talk = desk.send(head + b"\r\n\r\n" + body)
+        assert 200 not in talk.statuses, talk.raw[:300]
 
 
 @ACCESS.one(

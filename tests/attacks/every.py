@@ -10,19 +10,20 @@ from contextlib import contextmanager
 from tests.attacks.access import ACCESS
 from tests.attacks.bodies import BODIES
 from tests.attacks.desk import Desk, make_desk
+from tests.attacks.files import FILES
 from tests.attacks.framing import FRAMING
 from tests.attacks.variants import Stage, Variant
 
-FAMILIES = (FRAMING, BODIES, ACCESS)
+FAMILIES = (FRAMING, BODIES, ACCESS, FILES)
 
 SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS)
 """Stages that serve many variants: each leaves them as they were."""
 
 AWAITED = {
-    r"access\.(host|rebound)-": "host",
-    r"access\.stranger-(key|login)": "host",
+    r"access\.stranger-(key|login)$": "host",
     r"access\.hardened-(page|receipts|log-page)": "host",
     r"access\.password-weak": "sums",
+    r"files\.(ca|signer-ca|trusted-certificates|state|restore-larger)": "files",
 }
 
 _desks: dict[tuple[Stage, bool], Desk] = {}

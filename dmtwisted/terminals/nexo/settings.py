@@ -32,7 +32,8 @@ RECEIVER = ("interface", "host", "port", "serial_port", "ca", "server_name")
 CERTIFICATE, PRIVATE_KEY = "CERTIFICATE", "PRIVATE KEY"
 """How PEM labels end."""
 
-_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+# A block ends before the next dashes, so that many beginnings without an end take no more time than their length.
+_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----((?:(?!-----).)*)-----END \1-----", re.DOTALL)
 
 
 class NexoSettings(TerminalSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
