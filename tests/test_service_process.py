@@ -27,6 +27,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.config import ServerConfig, load
 from dmtwisted.lab.children import family, free_port, is_writer
 from tests.specification import promises
+from tests.test_state_folder import open_paths
 from tests.web_case import EXECUTE, fiscal, sale
 from web.service import CannotListen, bind
 
@@ -206,6 +207,25 @@ class StartTests(ProcessCase):
         self.assertEqual(database.read_bytes()[:16], b"SQLite format 3\x00")
         self.assertIn(f"curl -s http://localhost:{service.port}/dm/execute", service.printed)
         self.assertEqual(service.complaints, "")
+
+    def test_closed_to_others(self) -> None:
+        """Whatever the service finds in its folder, and whatever it makes there, only its user can read."""
+        state = self.folder / "state"
+        (state / "training").mkdir(parents=True)
+        (state / "training" / "old.ledger").write_text("")
+        for path in (state, *state.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        before = os.umask(0o022)
+        self.addCleanup(os.umask, before)
+        service = self.run_service()
+        self.open_shift(service)
+        self.assertEqual(service.execute(sale("first"))["res"], 0)
+        self.assertTrue((state / "dmtwisted.db-wal").exists())
+        self.assertEqual(open_paths(state), [])
+        self.assertIn("were open to others", service.printed)
+
+    if sys.platform == "win32":
+        test_closed_to_others.skip = "Windows has no such modes."  # type: ignore[attr-defined]
 
     def test_printed_sale(self) -> None:
         """The sale that a service in training mode prints succeeds when it is pasted as it is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,14 @@ class WholeStack:
         from dmtwisted.commands.launch import acting_as, finish_restore, give_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
-        from dmtwisted.state_folder import prepare_state
+        from dmtwisted.state_folder import close_to_others, prepare_state
         from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
 
         steady_timers(reactor)
         twistd = options.parent or {}
+        if twistd.get("umask") is None:
+            os.umask(0o077)
         uid, gid = twistd.get("uid"), twistd.get("gid")
         try:
             with acting_as(uid, gid):
@@ -50,6 +53,7 @@ class WholeStack:
             with acting_as(uid, gid):
                 prepare_state(config.state)
                 finish_restore(config)
+                close_to_others(config)
                 observer = log_observer(config.log, twistd, reactor)
             listening = bind(config.server)
         except (ConfigError, CannotListen) as error:
