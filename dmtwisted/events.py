@@ -16,9 +16,16 @@ from twisted.logger import Logger
 
 from dmtwisted.answers import Warning
 from dmtwisted.requests import TYPE_FISCAL, TaskRequest
+from dmtwisted.security import shortened
 
 KEPT = 500
 """Events that are kept for a listener that reconnects."""
+
+LONGEST = 500
+"""Characters of a text in an event: callers choose names and tags, and many events are kept."""
+
+FREE = frozenset({"tag", "errortxt", "text", "why"})
+"""Texts that others write, in which card numbers are masked; names and ids are compared by listeners."""
 
 LINGER = 60.0
 """Seconds for which events are kept after the last listener left: enough for a page to reload."""
@@ -76,6 +83,9 @@ class Events:
         if not self.watched:
             return
         self._n += 1
+        for name, value in data.items():
+            if isinstance(value, str) and (name in FREE or len(value) > LONGEST):
+                data[name] = shortened(value, LONGEST)
         event = Event(f"{self._epoch}-{self._n}", kind, data)
         self._kept.append(event)
         for listener in list(self._listeners):

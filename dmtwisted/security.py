@@ -69,6 +69,10 @@ _SECRET = re.compile(
 )
 
 
+_AROUND = 256
+"""Characters behind a cut that are looked at."""
+
+
 def mask_pan(text: str) -> str:
     """A card number with its first six and last four digits, the rest as ``*``, without the signs between.
 
@@ -103,6 +107,16 @@ def mask_cards(text: str) -> str:
         if plain != text and (masked := _RUN.sub(_mask_run, plain)) != plain:
             return masked
     return text
+
+
+def shortened(text: str, most: int) -> str:
+    """``text`` with its card numbers masked; of a longer one the beginning, how much is left out, and the end."""
+    if len(text) <= most:
+        return mask_cards(text)
+    # Masked before the cut, which could leave a visible part of a number.
+    half = most // 2
+    head, tail = mask_cards(text[: half + _AROUND])[:half], mask_cards(text[-half - _AROUND :])[-half:]
+    return f"{head}… {len(text) - most} characters left out …{tail}"
 
 
 def _decoded(code: re.Match[str]) -> str:

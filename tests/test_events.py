@@ -12,7 +12,7 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.events import KEPT, LINGER, Event, Events
+from dmtwisted.events import KEPT, LINGER, LONGEST, Event, Events
 from dmtwisted.requests import TaskRequest
 from dmtwisted.watching import PAUSE
 from tests.shop import Shop
@@ -58,6 +58,17 @@ class EventsTests(SynchronousTestCase):
         self.events.publish("device", n=2)
         missed, lost = self.events.listen(self.received.append, self.received[-1].name)
         self.assertEqual(([event.data["n"] for event in missed], lost), ([2], False))
+
+    def test_bounded(self) -> None:
+        """A tag or name without end is kept and sent by its beginning and end, and no text shows a card number."""
+        self.events.listen(self.received.append)
+        card = "4111.1111.1111.1111"
+        self.events.begun(TaskRequest(device="x" * 1_000_000, type=1, tag=card + "y" * 1_000_000, source=""))
+        self.events.publish("warning", device="till", dev_id="41111111-1111-1111", text=f"card {card}")
+        begun, warned = (event.data for event in self.received)
+        self.assertLess(len(begun["device"]) + len(begun["tag"]), 2 * LONGEST + 100)
+        self.assertTrue(begun["tag"].startswith("4111.11**.****.1111yyy"))
+        self.assertEqual((warned["text"], warned["dev_id"]), ("card 4111.11**.****.1111", "41111111-1111-1111"))
 
     def test_comes_back_late(self) -> None:
         """A listener that returns after more than a minute learns that it may have missed events."""

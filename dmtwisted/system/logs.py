@@ -35,7 +35,7 @@ from zope.interface import implementer
 
 from dmtwisted.clock import kyiv
 from dmtwisted.config import ConfigError, LogConfig
-from dmtwisted.security import HIDDEN, is_secret, mask_cards, mask_secrets
+from dmtwisted.security import HIDDEN, is_secret, mask_cards, mask_secrets, shortened
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the current request; empty outside of requests."""
@@ -54,9 +54,6 @@ RECENT, LONGEST_RECENT = 500, 2000
 
 LONGEST_VALUE, LONGEST_TEXT = 600, 16_000
 """Characters of one value in a line, and of a whole line or traceback; of a longer one the middle is left out."""
-
-_AROUND = 256
-"""Characters behind a cut that are looked at, so that it shows no part of a card number."""
 
 FILE_MODE = 0o640
 """The mode of a new log file: the owner writes, the group reads."""
@@ -226,7 +223,7 @@ def _text_line(event: LogEvent, level: str) -> str:
         text = _controls.sub(_escaped, text.rstrip()).replace("\n", INDENT)
     request = request_id.get()
     if len(text) > LONGEST_TEXT:
-        text = _shortened(text, LONGEST_TEXT)
+        text = shortened(text, LONGEST_TEXT)
     words = mask_cards(f"[{request}] {text}" if request else text)
     namespace = event.get("log_namespace", "-")
     return f"{_time(event)} {level} {namespace} {words}\n"
@@ -242,7 +239,7 @@ def _json_line(event: LogEvent, level: str) -> str:
         "level": level,
         "namespace": event.get("log_namespace", "-"),
         "request_id": mask_cards(request_id.get()),
-        "message": mask_cards(text if len(text) <= LONGEST_TEXT else _shortened(text, LONGEST_TEXT)),
+        "message": mask_cards(text if len(text) <= LONGEST_TEXT else shortened(text, LONGEST_TEXT)),
     }
     for name, value in event.items():
         if value.__class__ in _SIMPLE and name not in members and not name.startswith("log_"):
@@ -263,7 +260,7 @@ _CONTAINERS = frozenset({dict, list, tuple})
 
 def _without_card(value: Any) -> Any:
     if value.__class__ is str:
-        return mask_cards(value if len(value) <= LONGEST_VALUE else _shortened(value, LONGEST_VALUE))
+        return mask_cards(value if len(value) <= LONGEST_VALUE else shortened(value, LONGEST_VALUE))
     if value.__class__ in (int, float) and abs(value) >= 10**12:
         digits = str(value)
         masked = mask_cards(digits)
@@ -333,20 +330,13 @@ def _bounded(value: Any) -> Any:
     if value.__class__ in _NUMBERS:
         return value
     text = str(value)
-    return value if len(text) <= LONGEST_VALUE else _shortened(text, LONGEST_VALUE)
-
-
-def _shortened(text: str, most: int) -> str:
-    """The beginning and the end of ``text``, and how much is left out between."""
-    half = most // 2
-    head, tail = mask_cards(text[: half + _AROUND])[:half], mask_cards(text[-half - _AROUND :])[-half:]
-    return f"{head}… {len(text) - most} characters left out …{tail}"
+    return value if len(text) <= LONGEST_VALUE else shortened(text, LONGEST_VALUE)
 
 
 def _traceback(failure: Failure) -> str:
     try:
         text = failure.getTraceback().rstrip()
-        return text if len(text) <= LONGEST_TEXT else _shortened(text, LONGEST_TEXT)
+        return text if len(text) <= LONGEST_TEXT else shortened(text, LONGEST_TEXT)
     except Exception as error:
         return f"(no traceback: {error.__class__.__name__})"
 
