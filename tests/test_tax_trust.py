@@ -240,7 +240,7 @@ class AnswerTests(PrroCase):
 
     def setUp(self) -> None:
         hurry(self)
-        self.shop = PrroShop(self, "one", server_url=REAL, trusted_certificates="")
+        self.shop = PrroShop(self, "one", server_url=REAL, trusted_certificates=[" "])
         self.signed_by(world().server)
 
     def signed_by(self, who: Identity) -> None:
