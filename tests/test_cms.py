@@ -423,6 +423,13 @@ class StampTests(SynchronousTestCase):
             verdict = verify(with_stamp(_PLAIN, token), late, AUTHORITY.trust, AUTHORITY.trust)
             self.assertEqual(reasons(verdict), [Reason.TIME_STAMP, Reason.NOT_VALID])
 
+    def test_unknown_provider(self) -> None:
+        """Without a list of providers no stamp moves the date, else an ended key could have signed long ago."""
+        late = CASHIER.certificate.valid_to + timedelta(days=1)
+        backdated = with_stamp(_PLAIN, token_for(signature_of(_PLAIN), Authority(NOW).issue("x", stamps=True)))
+        self.assertEqual(reasons(verify(backdated, late, AUTHORITY.trust)), [Reason.NOT_VALID])
+        self.assertEqual(reasons(verify(backdated, NOW, AUTHORITY.trust)), [])
+
     def test_unasked(self) -> None:
         """Without a list of providers a stamp must still be whole and within its certificate's time."""
         signature = signature_of(_PLAIN)

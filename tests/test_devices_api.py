@@ -673,6 +673,20 @@ class RealAndSimulatedTests(_Devices):
         self.assertEqual(self.request("DELETE", f"{DEVICES}/{dev_id}").status, 204)
         self.flushLoggedErrors(BadSettings)
 
+    def test_old_address(self) -> None:
+        """A register whose tax server is elsewhere and without TLS stops after an update, and says what it needs."""
+        settings = b'{"server_url": "http://192.168.1.5:8609/fs"}'
+        adding = self.shop.store.add_device(NOBODY, "far", REGISTER, "prro", settings)
+        self.successResultOf(Deferred.fromCoroutine(adding))
+        self.in_business()
+        self.flushLoggedErrors(BadSettings)
+        opened = self.execute({"ver": 6, "device": "far", "type": 1, "fiscal": {"task": 0}})
+        self.assertEqual(opened["res"], 430)
+        self.assertIn("потрібен https", opened["errortxt"])
+        change = {"settings": {"server_url": "https://192.168.1.5:8643/fs"}}
+        self.assertEqual(self.request("PATCH", f"{DEVICES}/{NOBODY}", change).status, 200)
+        self.assertNotIn("error", self.request("GET", f"{DEVICES}/{NOBODY}").json["state"])
+
     def test_no_scenario(self) -> None:
         """Outside of training mode no device takes a scenario, though one that is there sells on."""
         path = f"{DEVICES}/{self.dev_id}/scenario"

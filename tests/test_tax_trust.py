@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.test.requesthelper import DummyRequest
 
 from dmtwisted.commands import tax
 from dmtwisted.commands.tax import TaxOptions, run
@@ -35,6 +36,8 @@ from protocols.fiscal.crypto.verdict import Reason
 from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, hurry
 from tests.test_prro import PrroCase
+from web.pages.rendering import Pages
+from web.pages.service import warned_of
 
 NOW = datetime.fromtimestamp(MORNING, UTC)
 REAL = "https://fs.tax.gov.ua:8643/fs"
@@ -237,7 +240,7 @@ class AnswerTests(PrroCase):
 
     def setUp(self) -> None:
         hurry(self)
-        self.shop = PrroShop(self, "one", server_url=REAL, trusted_certificates="")
+        self.shop = PrroShop(self, "one", server_url=REAL, trusted_certificates=[" "])
         self.signed_by(world().server)
 
     def signed_by(self, who: Identity) -> None:
@@ -272,6 +275,16 @@ class AnswerTests(PrroCase):
         self.assertEqual(found.level, Level.WARN)
         self.assertIn("dmtwisted tax trust", found.advice.uk)
         self.assertIn(TAX_SERVICE, found.text.en)
+
+    def test_every_page(self) -> None:
+        """Each page names the registers whose answers are not verified, until a list is trusted."""
+        self.assertEqual(list(warned_of(self.shop.core).unverified), ["one", "two"])
+        pages = Pages("en", False, lambda: False, lambda: False, lambda: warned_of(self.shop.core))
+        request: Any = DummyRequest([b"dm"])
+        request.path, request.getCookie = b"/dm/", lambda name: None
+        self.assertIn("not verified: anyone could", pages.page(request, "not_here.html").decode())
+        self.trust()
+        self.assertNotIn("not verified", pages.page(request, "not_here.html").decode())
 
     def test_trusted(self) -> None:
         """Once a list is trusted, the next answer is verified, without a restart and without a warning."""

@@ -93,7 +93,7 @@ class Driver:
     simulator: Callable[[Any], Any] | None = None
     secrets: tuple[str, ...] = field(default=())
     """Names of settings, all texts, that never leave the service and are stored sealed."""
-    receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     """The settings that say where a secret goes, the address first; empty for one that stays in the service.
 
     A secret that is not named here goes wherever `ADDRESSES` may point."""

@@ -66,9 +66,9 @@ class Trusted:
     """
 
     def __init__(self, texts: str | Sequence[str], state: Path | None, stays: bool) -> None:
-        own = trust_in(texts)
+        own, given = trust_in(texts), any(text.strip() for text in texts)
         self._own = None if own is None else Proven(own)
-        self._file = None if texts or state is None or stays else state / FILE
+        self._file = None if given or state is None or stays else state / FILE
         self._stays = stays
         self._kept: tuple[Trust, Proven] | None = None
 
