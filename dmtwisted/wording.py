@@ -512,6 +512,12 @@ this key exists already = такий ключ уже є
 at least one device for this role = щонайменше один пристрій для цієї ролі
 this role is for all devices; name none = ця роль для всіх пристроїв; не вказуйте жодного
 a login of 1 to {} characters = логін від 1 до {} символів
+switch the login on first = спершу увімкніть вхід за паролем
+nobody is logged in = ніхто не ввійшов
+the old password is wrong = старий пароль неправильний
+too many attempts, try again in {} s = забагато спроб, повторіть через {} с
+there is no such person = такої людини немає
+the id of a device = id пристрою
 this login exists already = такий логін уже є
 the last administrator stays; make another one first = останній адміністратор лишається; спершу \
 додайте іншого
