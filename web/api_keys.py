@@ -115,7 +115,7 @@ def _record(key: ApiKey) -> KeyRecord:
     return KeyRecord(key.id, key.name, stamp17(key.made_at), key.weak, key.role, [*key.devices])
 
 
-NO_SUCH_KEY = "there is no such key"
+NO_SUCH_KEY = Text("такого ключа немає", "there is no such key")
 
 WEAK = Text(
     "Цей ключ можна вгадати: замініть його довгим випадковим, щойно програма це дозволить",

@@ -14,6 +14,7 @@ from dmtwisted.access.login import Access, Person, TryLater, WrongLogin
 from dmtwisted.access.roles import Role
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.results import Text
 from web.answers import Done, json_answer
 from web.management import HttpRefusal, answer_errors, lasting, read_object
 from web.rights import permit_of
@@ -78,7 +79,7 @@ class UserApi:
         """Let another person log in; the first login is set with the settings."""
         asked = read_object(request, NewPerson)
         if not self._access.on:
-            raise HttpRefusal(409, "switch the login on first")
+            raise HttpRefusal(409, _LOGIN_FIRST)
         devices = known_devices(self._devices, asked.devices)
         person = await lasting(self._access.add(asked.login, asked.password, asked.role, devices))
         return json_answer(request, 201, _record(person))
@@ -108,7 +109,7 @@ class UserApi:
         """Change the password of who is logged in; their sessions end at once."""
         asked = read_object(request, OwnPassword)
         if not isinstance(permit_of(request).source, Person):
-            raise HttpRefusal(409, "nobody is logged in")
+            raise HttpRefusal(409, _NOBODY_LOGGED_IN)
         address = str(getattr(request.getClientAddress(), "host", ""))
         try:
             await lasting(self._access.change_own(permit_of(request), asked.old, asked.password, address))
@@ -117,11 +118,14 @@ class UserApi:
         except TryLater as later:
             seconds = math.ceil(later.seconds)
             request.setHeader(b"retry-after", b"%d" % seconds)
-            raise HttpRefusal(429, f"too many attempts, try again in {seconds} s") from None
+            raise HttpRefusal(429, _LATER) from None
         return json_answer(request, 200, Done())
 
 
-NO_SUCH_PERSON = "there is no such person"
+NO_SUCH_PERSON = Text("такої людини немає", "there is no such person")
+_LOGIN_FIRST = Text("спершу увімкніть вхід за паролем", "switch the login on first")
+_NOBODY_LOGGED_IN = Text("ніхто не ввійшов", "nobody is logged in")
+_LATER = Text("забагато спроб, спробуйте за хвилину", "too many attempts, try again in a minute")
 
 
 def known_devices(devices: Devices, ids: Sequence[str]) -> tuple[str, ...]:
