@@ -512,6 +512,8 @@ this key exists already = такий ключ уже є
 at least one device for this role = щонайменше один пристрій для цієї ролі
 this role is for all devices; name none = ця роль для всіх пристроїв; не вказуйте жодного
 a login of 1 to {} characters = логін від 1 до {} символів
+the old password is wrong = старий пароль неправильний
+the id of a device = id пристрою
 this login exists already = такий логін уже є
 the last administrator stays; make another one first = останній адміністратор лишається; спершу \
 додайте іншого

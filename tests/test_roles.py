@@ -9,9 +9,11 @@ from twisted.internet.defer import Deferred
 
 from dmtwisted.access import passwords
 from dmtwisted.access.roles import BOUND, Role
+from dmtwisted.changes import Action, Area, record_of
+from dmtwisted.store.values import CHANGE, OperationQuery
 from tests.example_day import every_route
 from tests.shop import Shop
-from tests.test_sessions import PASSWORD, AccessCase, token_of
+from tests.test_sessions import PASSWORD, SETTINGS, AccessCase, token_of
 from tests.web_case import DEVICES, EXECUTE, HttpAnswer, fiscal, sale
 from web.rights import RIGHTS
 from web.site import Door
@@ -56,6 +58,8 @@ namci- GET /dm/lasttransaction
 -amciw GET /dm/api/v3/events
 -amciw GET /dm/main/api/v1/dashboard
 -amciw GET /dm/api/v1/sys_info
+-amciw GET /dm/main/me
+-amciw POST /dm/api/v3/users/me/password
 -amci- GET /dm/main/receipts
 -amci- GET /dm/main/receipts/{dev_id}/{number}
 -amci- GET /dm/main/receipts/{dev_id}/{number}/picture
@@ -98,6 +102,11 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/api-keys
 -a---- DELETE /dm/api/v3/api-keys/{id}
 -a---- POST /dm/api/v3/api-keys/{id}/replace
+-a---- PATCH /dm/api/v3/api-keys/{id}
+-a---- GET /dm/api/v3/users
+-a---- POST /dm/api/v3/users
+-a---- PATCH /dm/api/v3/users/{id}
+-a---- DELETE /dm/api/v3/users/{id}
 -a---- POST /dm/api/v3/tls
 -a---- DELETE /dm/api/v3/tls
 -a---- POST /dm/api/v3/tls/reload
@@ -491,3 +500,195 @@ class StreamTests(RolesCase):
         stream = self.listen()
         self.switch_on()
         self.assertTrue(stream._transport.value().endswith(b"0\r\n\r\n"))
+
+
+USERS, KEYS = "/dm/api/v3/users", "/dm/api/v3/api-keys"
+
+
+class UserTests(RolesCase):
+    """``/dm/api/v3/users``, and the roles of keys."""
+
+    def ask(self, method: str, path: str, body: object = None) -> HttpAnswer:  # type: ignore[override]
+        """The answer to an administrator, in English."""
+        key = self.keys[Role.ADMINISTRATOR]
+        return self.request(method, path, body, [key, ("Accept-Language", "en")])
+
+    def wrong(self, method: str, path: str, body: object) -> tuple[str, str]:
+        """The member of a mistake, and what is said of it."""
+        answer = self.ask(method, path, body)
+        self.assertEqual(answer.status, 422)
+        [problem] = answer.json["errors"]
+        return problem["path"], problem["text"]
+
+    def ids_of(self) -> dict[str, str]:
+        """The ids of people by their logins."""
+        return {one["login"]: one["id"] for one in self.ask("GET", USERS).json["users"]}
+
+    def test_added(self) -> None:
+        """A person is added with a role, listed without a password, and logs in, after a restart too."""
+        body = {"login": "olena", "password": "kavun-7-lito", "role": "cashier", "devices": list(self.own)}
+        made = self.ask("POST", USERS, body)
+        self.assertEqual(made.status, 201)
+        expected = {"id": made.json["id"], "login": "olena", "role": "cashier", "devices": list(self.own)}
+        self.assertEqual(made.json, expected)
+        listed = self.ask("GET", USERS)
+        self.assertEqual(listed.json["users"][-1], expected)
+        self.assertEqual(listed.json["users"][0]["role"], "administrator")
+        self.assertNotIn(b"argon2", listed.body)
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.assertEqual(self.log_in("olena", "kavun-7-lito").status, 200)
+        self.assertEqual(self.log_in("olena", PASSWORD).status, 401)
+        self.assertEqual(self.log_in("admin", PASSWORD).status, 200)
+
+    def test_mistakes(self) -> None:
+        """A mistake is named by its member, and nobody is added."""
+        good: dict[str, object] = {"login": "olena", "password": "kavun-7-lito", "role": "manager"}
+        for change, path in (
+            ({"login": ""}, "login"),
+            ({"login": "admin"}, "login"),
+            ({"password": ""}, "password"),
+            ({"role": "owner"}, "role"),
+            ({"role": "cashier"}, "devices"),
+            ({"role": "integrator", "devices": ["none"]}, "devices"),
+            ({"devices": list(self.own)}, "devices"),
+        ):
+            self.assertEqual(self.wrong("POST", USERS, {**good, **change})[0], path, change)
+        self.assertEqual(len(self.ids_of()), 5)
+        self.assertEqual(self.ask("PATCH", f"{USERS}/none", {"role": "manager"}).status, 404)
+        self.assertEqual(self.ask("DELETE", f"{USERS}/none").status, 404)
+
+    def test_last_administrator(self) -> None:
+        """The last administrator cannot be deleted or get another role; with a second one the first can."""
+        first = f"{USERS}/{self.ids_of()['admin']}"
+        self.assertEqual(self.wrong("DELETE", first, None)[0], "role")
+        path, text = self.wrong("PATCH", first, {"role": "manager"})
+        self.assertEqual((path, text), ("role", "the last administrator stays; make another one first"))
+        self.ask("POST", USERS, {"login": "second", "password": "kavun-7-lito", "role": "administrator"})
+        self.assertEqual(self.ask("DELETE", first).status, 204)
+        self.assertEqual(self.log_in("admin", PASSWORD).status, 401)
+        self.assertEqual(self.log_in("second", "kavun-7-lito").status, 200)
+        # A version with one login finds this one.
+        kept = json.loads(self.now(self.shop.store.settings())["login"])
+        self.assertEqual(kept["login"], "second")
+
+    def test_changed(self) -> None:
+        """A change of password, role, devices or login ends the sessions of that person at once, and of no other."""
+        ids = self.ids_of()
+        for role, change in (
+            (Role.CASHIER, {"devices": [self.ids["other"]]}),
+            (Role.MANAGER, {"password": "kavun-7-lito"}),
+            (Role.WATCHER, {"role": "manager"}),
+            (Role.INTEGRATOR, {"login": "other"}),
+        ):
+            cookie = self.cookies[role]
+            self.assertEqual(self.request("GET", DEVICES, headers=[cookie]).status, 200)
+            self.assertEqual(self.ask("PATCH", f"{USERS}/{ids[role]}", change).status, 200)
+            self.assertTrue(self.is_blocked(self.request("GET", DEVICES, headers=[cookie])), role)
+        self.assertEqual(self.request("GET", DEVICES, headers=[self.cookies[Role.ADMINISTRATOR]]).status, 200)
+        answer = self.request("GET", DEVICES, headers=[self.session_of("cashier", PASSWORD)])
+        self.assertEqual([one["device"] for one in answer.json["devices"]], ["other"])
+        self.assertEqual(self.log_in("manager", PASSWORD).status, 401)
+
+    def session_of(self, login: str, password: str) -> tuple[str, str]:
+        """The header of a new session."""
+        return ("Cookie", f"DMUIToken={token_of(self.log_in(login, password))}")
+
+    def test_deleted(self) -> None:
+        """A deleted person's session ends at once."""
+        self.assertEqual(self.ask("DELETE", f"{USERS}/{self.ids_of()['manager']}").status, 204)
+        self.assertTrue(self.is_blocked(self.request("GET", DEVICES, headers=[self.cookies[Role.MANAGER]])))
+
+    def test_own_password(self) -> None:
+        """Everybody changes their password with the old one, and logs in again; wrong ones are slowed down."""
+        path, cookie = f"{USERS}/me/password", self.cookies[Role.CASHIER]
+        wrong = self.request("POST", path, {"old": "x", "password": "kavun-7-lito"}, [cookie])
+        self.assertEqual((wrong.status, wrong.json["errors"][0]["path"]), (422, "old"))
+        self.assertEqual(wrong.json["errors"][0]["text"], "старий пароль неправильний")
+        self.assertEqual(self.request("POST", path, {"old": PASSWORD, "password": ""}, [cookie]).status, 422)
+        answer = self.request("POST", path, {"old": PASSWORD, "password": "kavun-7-lito"}, [cookie])
+        self.assertEqual((answer.status, answer.json["res"]), (200, 0))
+        self.assertTrue(self.is_blocked(self.request("GET", DEVICES, headers=[cookie])))
+        self.assertEqual(self.log_in("cashier", "kavun-7-lito").status, 200)
+        guess = {"old": "x", "password": "kavun-7-lito"}
+        statuses = [self.request("POST", path, guess, [self.cookies[Role.MANAGER]]).status for _ in range(8)]
+        self.assertEqual((statuses[0], statuses[-1]), (422, 429))
+        self.assertEqual(self.ask("POST", path, guess).status, 409)
+
+    def test_login_off(self) -> None:
+        """The first login is set with the settings; switching it off would drop the others, so they go first."""
+        answer = self.request(
+            "POST", SETTINGS, {"usr_uiauth": False}, [self.cookies[Role.ADMINISTRATOR], ("Accept-Language", "en")]
+        )
+        self.assertIn("delete the other people first", answer.json["errortxt"])
+        for role, id in self.ids_of().items():
+            if role != "admin":
+                self.ask("DELETE", f"{USERS}/{id}")
+        self.assertEqual(self.ask("POST", SETTINGS, {"usr_uiauth": False}).json["res"], 0)
+        self.assertFalse(self.shop.core.access.on)
+        body = {"login": "olena", "password": "kavun-7-lito", "role": "administrator"}
+        self.assertEqual(self.ask("POST", USERS, body).status, 409)
+
+    def test_first_administrator(self) -> None:
+        """The settings change the first administrator and leave the others alone."""
+        change = {
+            "usr_uiauth": True,
+            "usr_login": "owner",
+            "usr_pass": "kavun-7-lito",
+            "usr_confpass": "kavun-7-lito",
+        }
+        self.assertEqual(self.ask("POST", SETTINGS, change).json["res"], 0)
+        self.assertTrue(self.is_blocked(self.request("GET", DEVICES, headers=[self.cookies[Role.ADMINISTRATOR]])))
+        self.assertEqual(self.request("GET", DEVICES, headers=[self.cookies[Role.MANAGER]]).status, 200)
+        self.assertEqual(self.log_in("owner", "kavun-7-lito").status, 200)
+        self.assertEqual(self.log_in("admin", PASSWORD).status, 401)
+
+    def test_of_an_earlier_version(self) -> None:
+        """A login and a key that an earlier version stored are an administrator's."""
+        kept = self.now(self.shop.store.settings())
+        login, [key, *_] = json.loads(kept["login"]), json.loads(kept["api_keys"])
+        old = {"login": json.dumps({"login": login["login"], "hash": login["hash"]}).encode()}
+        old["api_keys"] = json.dumps([{name: key[name] for name in ("id", "name", "hash", "made_at")}]).encode()
+        change = self.shop.core.access._changes.change(Area.LOGIN, Action.CHANGED)
+        self.now(self.shop.store.change_settings(old, change))
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.assertEqual(self.ids_of(), {"admin": "first"})
+        self.assertEqual(self.request("GET", "/dm/api/v3/log", headers=[self.cookie()]).status, 200)
+        self.assertEqual(self.ask("GET", "/dm/api/v3/log").status, 200)
+
+    def test_keys(self) -> None:
+        """A key is made with a role and changed later; it stays the same key, and its new role counts at once."""
+        made = self.ask("POST", KEYS, {"name": "till", "role": "integrator", "devices": [self.ids["test"]]})
+        self.assertEqual(made.status, 201)
+        key = ("x-api-key", made.json["key"])
+        self.assertEqual(self.request("POST", EXECUTE, fiscal(18), [key]).status, 200)
+        path = f"{KEYS}/{made.json['id']}"
+        self.assertEqual(self.wrong("PATCH", path, {"role": "manager"})[0], "devices")
+        changed = self.ask("PATCH", path, {"name": "books", "role": "manager", "devices": []})
+        self.assertEqual((changed.status, changed.json["name"], changed.json["role"]), (200, "books", "manager"))
+        self.assertEqual(self.request("POST", EXECUTE, fiscal(0), [key]).status, 403)
+        self.assertEqual(self.ask("PATCH", f"{KEYS}/none", {"name": "x"}).status, 404)
+        for body in ({"name": "x", "role": "cashier"}, {"name": "x", "devices": [self.ids["test"]]}):
+            self.assertEqual(self.wrong("POST", KEYS, body)[0], "devices")
+
+    def test_pages(self) -> None:
+        """The settings show people and keys with their roles; each person has a page with their password."""
+        text = self.request("GET", "/dm/main/settings", headers=[self.cookies[Role.ADMINISTRATOR]]).body.decode()
+        for word in ("Хто входить", "касир", "new-person", 'name="task_keys"', "/dm/main/me"):
+            self.assertIn(word, text)
+        self.assertNotIn("argon2", text)
+        headers = [self.cookies[Role.CASHIER], ("Accept-Language", "en")]
+        page = self.request("GET", "/dm/main/me", headers=headers).body.decode()
+        for word in ("cashier", "own-password", "test, prn, pos"):
+            self.assertIn(word, page)
+        self.assertNotIn("other", page.split("<main")[1].split("</main>")[0].replace("data-other", ""))
+
+    def test_recorded(self) -> None:
+        """Changes of people and keys are in the journal of changes, without hashes."""
+        self.ask("PATCH", f"{USERS}/{self.ids_of()['cashier']}", {"devices": [self.ids["other"]]})
+        query = OperationQuery(kinds=[CHANGE], limit=1)
+        [row] = self.now(self.shop.store.find_operations(query)).operations
+        record = record_of(row)
+        self.assertEqual((row.key, record.action, record.subject), (Area.USER, Action.CHANGED, "cashier"))
+        self.assertEqual(record.after, {"devices": [self.ids["other"]]})

@@ -345,7 +345,8 @@ class ApiKeyTests(AccessCase):
         self.assertEqual((sorted(made), made["name"]), (["id", "key", "name"], "каса"))
         listed = self.request("GET", KEYS)
         [row] = listed.json["api_keys"]
-        self.assertEqual(row, {"id": made["id"], "name": "каса", "dt": "20260921090000000", "weak": False})
+        known = {"id": made["id"], "name": "каса", "dt": "20260921090000000", "weak": False}
+        self.assertEqual(row, {**known, "role": "administrator", "devices": []})
         self.assertNotIn(made["key"].encode(), listed.body)
 
     def test_deleted(self) -> None:

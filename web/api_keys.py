@@ -6,11 +6,14 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.access.api_keys import ApiKeys
+from dmtwisted.access.api_keys import ApiKey, ApiKeys
+from dmtwisted.access.roles import Role
 from dmtwisted.clock import stamp17
+from dmtwisted.devices.devices import Devices
 from dmtwisted.results import Text
 from web.answers import json_answer, language_of
 from web.management import HttpRefusal, answer_errors, lasting, read_object
+from web.users import granted, known_devices
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
@@ -18,15 +21,27 @@ class NewKey(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     key: str = ""
+    role: Role = Role.ADMINISTRATOR
+    devices: list[str] = []
+
+
+class KeyChange(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a change; what is not sent stays."""
+
+    name: str | None = None
+    role: Role | None = None
+    devices: list[str] | None = None
 
 
 class KeyRecord(msgspec.Struct):
-    """A key without its secret part; a weak one could be guessed."""
+    """A key without its secret part; a weak one could be guessed. `devices` are ids, for the roles that need them."""
 
     id: str
     name: str
     dt: str
     weak: bool
+    role: Role
+    devices: list[str]
 
 
 class KeyList(msgspec.Struct):
@@ -50,22 +65,34 @@ class ApiKeyApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, keys: ApiKeys, default_language: str) -> None:
-        self._keys, self.default_language = keys, default_language
+    def __init__(self, keys: ApiKeys, devices: Devices, default_language: str) -> None:
+        self._keys, self._devices, self.default_language = keys, devices, default_language
 
     @app.route("/dm/api/v3/api-keys", methods=["POST"])
     async def make(self, request: IRequest) -> bytes:
         """A new key; this answer is the only one that shows it."""
         asked = read_object(request, NewKey)
-        made, key = await lasting(self._keys.make(asked.name, asked.key))
+        devices = known_devices(self._devices, asked.devices)
+        made, key = await lasting(self._keys.make(asked.name, asked.key, asked.role, devices))
         warning = WEAK.for_language(language_of(request, self.default_language)) if made.weak else ""
         return json_answer(request, 201, KeyMade(made.id, made.name, key, warning))
 
     @app.route("/dm/api/v3/api-keys", methods=["GET"])
     def list(self, request: IRequest) -> bytes:
         """Every key by its name, without the keys themselves."""
-        records = [KeyRecord(key.id, key.name, stamp17(key.made_at), key.weak) for key in self._keys]
-        return json_answer(request, 200, KeyList(records))
+        return json_answer(request, 200, KeyList([_record(key) for key in self._keys]))
+
+    @app.route("/dm/api/v3/api-keys/<id>", methods=["PATCH"])
+    async def change(self, request: IRequest, id: str) -> bytes:
+        """Change the name, role or devices of a key, which stays the same."""
+        asked = read_object(request, KeyChange)
+        changes = granted(self._devices, asked.role, asked.devices)
+        if asked.name is not None:
+            changes["name"] = asked.name
+        key = await lasting(self._keys.change(id, changes))
+        if key is None:
+            raise HttpRefusal(404, NO_SUCH_KEY)
+        return json_answer(request, 200, _record(key))
 
     @app.route("/dm/api/v3/api-keys/<id>/replace", methods=["POST"])
     async def replace(self, request: IRequest, id: str) -> bytes:
@@ -84,7 +111,11 @@ class ApiKeyApi:
         return b""
 
 
-NO_SUCH_KEY = "there is no such key"
+def _record(key: ApiKey) -> KeyRecord:
+    return KeyRecord(key.id, key.name, stamp17(key.made_at), key.weak, key.role, [*key.devices])
+
+
+NO_SUCH_KEY = Text("такого ключа немає", "there is no such key")
 
 WEAK = Text(
     "Цей ключ можна вгадати: замініть його довгим випадковим, щойно програма це дозволить",

@@ -64,6 +64,7 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
             *(f"GET {_API}/openapi.json", f"GET {_API}/postman.json", f"GET {_API}/tls/authority.pem"),
             *(f"GET {_API}/devices", f"GET {_DEVICE}", f"GET {_API}/drivers", f"GET {_API}/events"),
             *(f"GET {_V1}/dashboard", "GET /dm/api/v1/sys_info"),
+            *("GET /dm/main/me", f"POST {_API}/users/me/password"),
         ),
     ),
     (
@@ -104,7 +105,8 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
             *(f"GET {_DEVICE}/tax-objects", f"POST {_DEVICE}/go-offline", f"POST {_DEVICE}/go-online"),
             *(f"PUT {_API}/training/clock", f"POST {_API}/operations/{{n}}/settle"),
             *(f"GET {_API}/api-keys", f"POST {_API}/api-keys", f"DELETE {_API}/api-keys/{{id}}"),
-            f"POST {_API}/api-keys/{{id}}/replace",
+            *(f"POST {_API}/api-keys/{{id}}/replace", f"PATCH {_API}/api-keys/{{id}}"),
+            *(f"GET {_API}/users", f"POST {_API}/users", f"PATCH {_API}/users/{{id}}", f"DELETE {_API}/users/{{id}}"),
             *(f"POST {_API}/tls", f"DELETE {_API}/tls", f"POST {_API}/tls/reload", f"POST {_API}/tls/authority"),
             *(f"GET {_API}/log", f"GET {_API}/diagnostics", f"POST {_API}/doctor", f"POST {_API}/doctor/fix"),
             *(f"GET {_API}/backups", f"POST {_API}/backups", f"GET {_API}/backups/{{name}}"),

@@ -48,6 +48,7 @@ from web.support import Database, SupportApi
 from web.tasks import TaskResource, Trusts, printer_of
 from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
+from web.users import UserApi
 
 Forbid = Callable[[Request, Text], bytes]
 
@@ -211,7 +212,8 @@ class Door(Site):
         self._serve(DryCheck(core, language), v3 + b"/check")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
         self._serve(ReceiptApi(store, devices, language), v3 + b"/receipts")
-        self._announce(ApiKeyApi(core.access.keys, language), v3 + b"/api-keys")
+        self._announce(ApiKeyApi(core.access.keys, devices, language), v3 + b"/api-keys")
+        self._announce(UserApi(core.access, devices, language), v3 + b"/users")
         self._announce(certificate, v3 + b"/tls")
         self._announce(DoctorApi(core, examination, language), v3 + b"/doctor")
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")

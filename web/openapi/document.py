@@ -144,7 +144,7 @@ def _path_parameters(route: Route) -> Iterator[dict[str, Any]]:
 _PARTS = {
     "dev_id": "Id of the device: see GET /dm/api/v3/devices.",
     "n": "Number of the operation or job.",
-    "id": "Id of the key.",
+    "id": "Id of the key or the person.",
     "number": "Local number of the document.",
     "name": "Name of the file.",
 }

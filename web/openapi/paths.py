@@ -17,7 +17,7 @@ from typing import Any
 from dmtwisted.changes import Area
 from dmtwisted.store.values import State
 from web.answers import Done, Error
-from web.api_keys import KeyList, KeyMade, NewKey
+from web.api_keys import KeyChange, KeyList, KeyMade, KeyRecord, NewKey
 from web.backups import BackupList, BackupStatus
 from web.certificate import CertificateChanged, CertificateGiven, CertificateStatus, NewCertificate
 from web.changes import ChangeFile, ChangeList
@@ -46,6 +46,7 @@ from web.settings import Dashboard, SettingsRecord, SystemInfo
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
 from web.terminals import Interrupted
 from web.training import ClockMove, ClockState
+from web.users import NewPerson, OwnPassword, PersonChange, PersonList, PersonRecord
 
 Shape = Any
 """One struct or several; or a text: a media type, the name of a component, or empty for an answer without a body."""
@@ -182,8 +183,21 @@ ENTRIES: dict[str, Entry] = {
     "POST /logout": Entry("login", {200: Done, 303: ""}),
     f"GET {V3}/api-keys": Entry("login", {200: KeyList}),
     f"POST {V3}/api-keys": Entry("login", {201: KeyMade}, NewKey, example={"name": "accounting"}),
+    f"PATCH {V3}/api-keys/{{id}}": Entry("login", {200: KeyRecord}, KeyChange, example={"name": "till"}),
     f"DELETE {V3}/api-keys/{{id}}": Entry("login", {204: ""}),
     f"POST {V3}/api-keys/{{id}}/replace": Entry("login", {200: KeyMade}),
+    f"GET {V3}/users": Entry("login", {200: PersonList}),
+    f"POST {V3}/users": Entry(
+        "login",
+        {201: PersonRecord},
+        NewPerson,
+        example={"login": "owner", "password": "kavun-7-lito", "role": "manager"},
+    ),
+    f"PATCH {V3}/users/{{id}}": Entry("login", {200: PersonRecord}, PersonChange, example={"role": "manager"}),
+    f"DELETE {V3}/users/{{id}}": Entry("login", {204: "", 422: Error}),
+    f"POST {V3}/users/me/password": Entry(
+        "login", {200: Done, 429: Error}, OwnPassword, example={"old": "kavun-7-lito", "password": "dynia-8-osin"}
+    ),
     f"GET {V3}/drivers": Entry("devices", {200: Drivers}),
     f"GET {V3}/devices": Entry("devices", {200: DeviceList}),
     f"POST {V3}/devices": Entry(

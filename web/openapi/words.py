@@ -141,7 +141,7 @@ any other word in place of `main`.
 TAGS: dict[str, str] = {
     "tasks": "Receipts, payments, printing: the tasks of tills.",
     "terminals": "Service methods of terminals, with answers in the shape of a task.",
-    "login": "Sessions and keys.",
+    "login": "Sessions, people and keys.",
     "devices": "Registers, printers and terminals: add, change, check.",
     "journal": "What was done, and what needs a person.",
     "settings": "Settings, dashboard and registers, as clients of the original interface know them.",

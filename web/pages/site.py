@@ -17,6 +17,7 @@ from twisted.web.iweb import IRequest
 from twisted.web.server import Request
 from werkzeug.exceptions import HTTPException
 
+from dmtwisted.access.roles import BOUND, ROLE_NAMES, Role
 from dmtwisted.backups import Backups
 from dmtwisted.changes import Area
 from dmtwisted.conformance.levels import found_of
@@ -241,13 +242,16 @@ class PageSite:
     @app.route("/dm/main/settings", methods=["GET"])
     async def settings(self, request: IRequest) -> bytes:
         """Settings of the service."""
-        core = self._core
+        core, language = self._core, self._pages.language(request)
         return self._pages.page(
             request,
             "settings.html",
             settings=core.settings.now,
             login=core.access.login,
-            keys=[{"id": key.id, "name": key.name, "at": key.made_at, "weak": key.weak} for key in core.access.keys],
+            people=core.access.people,
+            keys=list(core.access.keys),
+            roles=[(role, ROLE_NAMES[role].for_language(language), role in BOUND) for role in Role],
+            devices=list(core.devices),
             protection=protection(core),
             refused=core.hosts.refused,
         )
@@ -392,6 +396,15 @@ class PageSite:
     def _named(self, request: IRequest, kind: str) -> list[dict[str, str]]:
         devices = covered(self._core.devices, permit_of(request))
         return [{"name": device.name, "dev_id": device.row.dev_id} for device in devices if device.kind == kind]
+
+    @app.route("/dm/main/me", methods=["GET"])
+    async def me(self, request: IRequest) -> bytes:
+        """Who is logged in, what they may do, and their password."""
+        permit = permit_of(request)
+        if permit.role is None or not permit.name:
+            raise Refused(Res.UNKNOWN_DEVICE)
+        devices = [device.name for device in covered(self._core.devices, permit)] if permit.bound else []
+        return self._pages.page(request, "me.html", role=ROLE_NAMES[permit.role], devices=devices)
 
     # The interface for programs
 

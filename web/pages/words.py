@@ -537,6 +537,7 @@ WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE}.
 
 FOR_SCRIPTS = (
     *("connected", "reconnecting", "close", "yes", "no", "code", "needed", "no_answer", "working"),
+    "passwords_differ",
     *("answer", "done", "done_before", "failed", "outcome_unknown", "what_to_do", "for_the_program", "warnings"),
     *(
         "document_number",

@@ -84,6 +84,31 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Names by which tills call the service besides those of its computer, with blanks between: kasa.shop.example",
     ),
     "refused_host": ("Відхилено запити до невідомого імені", "Refused requests to an unknown name"),
+    # people and what they may do
+    "people": ("Хто входить", "People"),
+    "add_person": ("Додати людину", "Add a person"),
+    "person_sure": ("Видалити людину?", "Delete the person?"),
+    "person_sure_text": ("Її сеанси одразу закінчаться.", "Their sessions end at once."),
+    "role": ("Роль", "Role"),
+    "role_text": (
+        "Адміністратор: усе. Менеджер: звіти, чеки, стан пристроїв. Касир: робота на своїх касах. "
+        "Інтегратор: завдання своїх пристроїв. Спостерігач: лише стан.",
+        "Administrator: everything. Manager: reports, receipts, states of devices. Cashier: work on their registers. "
+        "Integrator: tasks of their devices. Watcher: states only.",
+    ),
+    "role_devices": ("Дозволені пристрої", "Allowed devices"),
+    "change": ("Налаштувати", "Change"),
+    "own_password": ("Новий пароль", "New password"),
+    "own_password_text": ("Після цього треба ввійти знову.", "You have to log in again afterwards."),
+    "password_old": ("Теперішній пароль", "Current password"),
+    "password_new": ("Новий пароль", "New password"),
+    "password_kept": ("Порожнє поле лишає пароль, який є.", "An empty field keeps the password."),
+    "passwords_differ": ("Паролі різні.", "The passwords differ."),
+    "task_keys": ("Завдання лише з ключем або входом", "Tasks only with a key or a login"),
+    "task_keys_text": (
+        "Каси без ключа не пробиватимуть чеків: спершу створіть їм ключі.",
+        "Tills without a key issue no receipts then: create their keys first.",
+    ),
     # print forms of all registers
     "print_forms": ("Друковані форми", "Print forms"),
     "print_forms_text": (
