@@ -117,8 +117,9 @@ class RouteTests(ChangeCase):
         [row] = [
             row for row in self.request("GET", "/dm/api/v3/operations").json["operations"] if row["kind"] == "pay"
         ]
+        connection = self.connect()
         connection.ask("POST", f"/dm/api/v3/operations/{row['id']}/settle", b'{"outcome":"refused"}')
-        self.shop.clock.pump([0.5] * 400)
+        self.shop.clock.pump([0.1] * 100)
         [answer] = connection.answers()
         return answer
 
