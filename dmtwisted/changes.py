@@ -323,4 +323,4 @@ def command_change(caller: Caller, area: Area, action: Action, at: int, **facts:
 def _record(action: Action, before: Mapping[str, Any], after: Mapping[str, Any], subject: str, id: str) -> Record:
     caller = CALLER.get()
     old, new = differences(before, after)
-    return Record(caller.by, action, caller.name, caller.address, mask_cards(subject), id, old, new)
+    return Record(caller.by, action, caller.name, caller.address, subject, id, old, new)

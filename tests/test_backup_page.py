@@ -202,3 +202,9 @@ class ProcessTests(ProcessCase):
             (answer.headers["Content-Type"], answer.headers["Content-Encoding"]), ("application/gzip", None)
         )
         self.assertEqual(answer.headers["Content-Disposition"], f'attachment; filename="{made["name"]}"')
+        connection.request("GET", "/dm/api/v3/changes?kind=backup", headers={"Cookie": cookie})
+        told = json.loads(connection.getresponse().read())["changes"]
+        self.assertEqual(
+            [(one["action"], one["outcome"], one["by"], one["name"], one["subject"]) for one in told],
+            [("downloaded", "done", "login", "owner", made["name"]), ("created", "done", "machine", "", "")],
+        )

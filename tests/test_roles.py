@@ -86,6 +86,7 @@ namci- GET /dm/lasttransaction
 -a---- GET /dm/devices/new
 -a---- GET /dm/main/settings
 -a---- GET /dm/main/settings/certificate
+-a---- GET /dm/main/settings/changes
 -a---- GET /dm/main/settings/database
 -a---- GET /dm/main/settings/doctor
 -a---- GET /dm/main/settings/log
@@ -112,6 +113,8 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/tls/reload
 -a---- POST /dm/api/v3/tls/authority
 -a---- GET /dm/api/v3/log
+-a---- GET /dm/api/v3/changes
+-a---- GET /dm/api/v3/changes/export
 -a---- GET /dm/api/v3/diagnostics
 -a---- POST /dm/api/v3/doctor
 -a---- POST /dm/api/v3/doctor/fix
