@@ -23,10 +23,11 @@ from dmtwisted.doctor.findings import Level
 from dmtwisted.metrics import render
 from dmtwisted.registers.channels import evidence
 from dmtwisted.registers.channels.evidence import Evidence, kept_in
+from dmtwisted.registers.prro import trust_list as module
 from dmtwisted.registers.prro.trust_list import FILE, TAX_SERVICE, keep, kept_trust, offered, trust_list
 from protocols.fiscal.crypto import der, oids
 from protocols.fiscal.crypto.authority import Authority, Identity, make_certificate
-from protocols.fiscal.crypto.certificates import Certificate, KeyUsage
+from protocols.fiscal.crypto.certificates import Certificate, KeyUsage, read_certificate
 from protocols.fiscal.crypto.curves import NAMED
 from protocols.fiscal.crypto.dstu4145 import PrivateKey
 from protocols.fiscal.crypto.errors import Malformed
@@ -129,8 +130,35 @@ class ListTests(SynchronousTestCase):
         assert trust is not None
         self.assertIs(kept_trust(folder / FILE), trust)
         self.assertEqual(trust.faults(world().server.certificate, NOW), [])
+        self.assertEqual(
+            [fault.reason for fault in trust.faults(world().stranger.certificate, NOW)], [Reason.NOT_TRUSTED]
+        )
         (folder / FILE).write_text('{"owners": []}')
         self.assertRaises(Malformed, kept_trust, folder / FILE)
+
+
+class LargeListTests(SynchronousTestCase):
+    """The published list is long, and reading a certificate takes milliseconds."""
+
+    def test_read_when_needed(self) -> None:
+        """Of a long list only the signer's own issuer is read."""
+        state, read = world().state, list[bytes]()
+        others = [state.issue(f"Надавач {n}", authority=True, usage=KeyUsage.CERTIFICATE_SIGN) for n in range(5)]
+        data = p7b(state.root.certificate.raw, *(one.certificate.raw for one in others))
+        folder = Path(self.mktemp())
+        folder.mkdir()
+        keep(folder, trust_list(Path("list.p7b"), data, offered(data, NOW), [TAX_SERVICE]))
+
+        def reading(raw: bytes) -> Certificate:
+            read.append(raw)
+            return read_certificate(raw)
+
+        self.patch(module, "read_certificate", reading)
+        trust = kept_trust(folder / FILE)
+        assert trust is not None
+        self.assertEqual(read, [])
+        self.assertEqual(trust.faults(world().server.certificate, NOW), [])
+        self.assertEqual(read, [state.root.certificate.raw])
 
 
 class OwnerTests(SynchronousTestCase):

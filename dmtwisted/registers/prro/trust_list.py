@@ -19,6 +19,7 @@ from dmtwisted.secrets import write_private
 from protocols.fiscal.crypto.certificates import Certificate, KeyUsage, raw_certificates, read_certificate
 from protocols.fiscal.crypto.errors import CryptoError, Malformed
 from protocols.fiscal.crypto.trust import Trust
+from protocols.fiscal.crypto.verdict import Fault
 
 FILE = "tax-trust.json"
 """The file in the state folder."""
@@ -28,6 +29,13 @@ TAX_SERVICE = "43005393"
 
 MOST_BYTES = 8 << 20
 """The largest file that is read; the published list has less than one megabyte."""
+
+
+class Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An authority: the identifier of its key in hex, and its certificate."""
+
+    key: str
+    certificate: bytes
 
 
 class TrustList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,7 +48,7 @@ class TrustList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owners: tuple[str, ...]
     source: str
     sha256: str
-    certificates: tuple[bytes, ...]
+    certificates: tuple[Listed, ...]
 
 
 class Offered(NamedTuple):
@@ -81,10 +89,11 @@ def trust_list(file: Path, data: bytes, found: Sequence[Offered], owners: Sequen
 
     :raises Malformed: when there is none.
     """
-    taken = [one.certificate.raw for one in found if one.certificate is not None and not one.why]
+    taken = {one.certificate.raw: one.certificate.key_id.hex() for one in found if one.certificate and not one.why}
     if not taken:
         raise Malformed("there is no authority in it that can be trusted")
-    return TrustList(tuple(owners), file.name, hashlib.sha256(data).hexdigest(), tuple(sorted(taken)))
+    listed = tuple(Listed(key, raw) for raw, key in sorted(taken.items()))
+    return TrustList(tuple(owners), file.name, hashlib.sha256(data).hexdigest(), listed)
 
 
 def keep(state: Path, kept: TrustList) -> bool:
@@ -128,5 +137,19 @@ def kept_trust(file: Path) -> Trust | None:
 @lru_cache(maxsize=4)
 def _read(file: Path, *_: int) -> Trust:
     """Registers share a list; another state of the file is another call."""
-    kept = msgspec.json.decode(file.read_bytes(), type=TrustList)
-    return Trust(map(read_certificate, kept.certificates), owners=kept.owners)
+    return ListTrust(msgspec.json.decode(file.read_bytes(), type=TrustList))
+
+
+class ListTrust(Trust):
+    """Trusts the authorities of a list; each is read when it is needed, because that takes 20 ms."""
+
+    def __init__(self, kept: TrustList) -> None:
+        super().__init__((), owners=kept.owners)
+        self._kept = kept
+
+    def faults(self, certificate: Certificate, at: datetime) -> list[Fault]:
+        """Why ``certificate`` is not trusted at that moment: see `Trust`."""
+        # A message has no certificate between the signer's and the authority's, so the issuer itself is listed.
+        issuer = certificate.issuer_key_id.hex()
+        above = [one.certificate for one in self._kept.certificates if not issuer or one.key == issuer]
+        return Trust(map(read_certificate, above), owners=self._owners).faults(certificate, at)
