@@ -146,6 +146,23 @@ class AddDeviceTests(BrowserCase):
         settings = self.devices()["kitchen"]["settings"]
         self.assertEqual((settings["host"], settings["port"]), ("127.0.0.1", 1))
 
+    def test_real_register(self) -> None:
+        """In training mode a register with real documents is added after a question only, and each page names it."""
+        for answer in ("no", "yes"):
+            self.add("register", "prro")
+            self.fill("#device", "real till")
+            self.click("#settings button.main")
+            self.see("#outcome .trouble")
+            self.click("#outcome button")
+            self.see("#sure-real[open]")
+            self.click(f"#sure-real button[value={answer}]")
+            if answer == "no":
+                self.page.wait_for_function("document.querySelector('#outcome').textContent.includes('confirm_real')")
+                self.assertNotIn("real till", self.devices())
+        self.page.wait_for_url("**/dm/devices/*-*")
+        self.assertEqual(self.devices()["real till"]["driver"], "prro")
+        self.assertIn("справжні документи", self.text("header"))
+
     def test_name_taken(self) -> None:
         """A name that another device has is refused in words."""
         self.add("printer", "training")
