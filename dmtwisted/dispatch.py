@@ -36,6 +36,7 @@ from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.system.crew import CrewFailed
 from dmtwisted.tally import Tally
 from dmtwisted.terminals.interface import LABELLED
 from dmtwisted.terminals.orders import label_of
@@ -218,6 +219,8 @@ class Dispatcher:
         if isinstance(error, StoreFailed):
             self.log.error("the store failed: {why}", why=str(error))
             return Refused(Res.STORE_FAILED, note=wording(error))
+        if isinstance(error, CrewFailed):
+            return Refused(Res.DEVICE_ERROR, wording(error))
         self.log.failure("an internal error")
         return Refused(Res.INTERNAL, type(error).__name__)
 

@@ -58,7 +58,7 @@ def refuse() -> None:
 class CrewTests(TestCase):
     """The processes."""
 
-    timeout = 60
+    timeout = 120
 
     def setUp(self) -> None:
         """Without processes yet."""
@@ -130,6 +130,7 @@ class CrewTests(TestCase):
 
     async def _much(self) -> None:
         self.patch(crew, "MOST_WAITING", 3)
+        self.patch(crew, "QUEUED", 50)
         asked = [self.do(sleep, 0.2) for _ in range(3)]
         await self.fails(self.do(double, b"a"), BUSY)
         self.assertLessEqual(len(self.crew.pids), crew.MOST)

@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from dmtwisted.printing import service
 from dmtwisted.printing.service import DELIVERY
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.system.crew import SLOW, CrewFailed
 from dmtwisted.turns import MINI_QUEUE
 from protocols.printers.profiles import PROFILES
 from protocols.simulators.in_process import InProcessEndpoint
@@ -177,6 +178,22 @@ class FailedTests(PaperCase):
         """A printer that cannot be reached: warning 100."""
         self.rule("unreachable")
         self.assertPrinted(self.sold(), 0, 100)
+
+    def test_not_drawn(self) -> None:
+        """A paper that takes too long to draw is not printed; a repeat prints it."""
+
+        async def slow(*_: object) -> bytes:
+            raise CrewFailed(SLOW)
+
+        rows = [{"code": "1", "name": "Кава", "cnt": 1, "price": 1, "taxgrp": 1}] * 200
+        long: Any = {"sum": 200, "rows": rows, "pays": [{"type": 0, "sum": 200}]}
+        self.shop.core.clock.crew = slow
+        answer = self.sold("t", headers=ENGLISH, **long)
+        self.assertPrinted(answer, 0, 430)
+        self.assertIn("it takes longer than 10 s to draw, make it shorter", answer["warnings"][0]["wtxt"])
+        self.shop.core.clock.crew = None
+        self.assertPrinted(self.sold("t", **long), 1)
+        self.assertEqual((self.receipts(), self.papers()), (1, 1))
 
     def test_unknown(self) -> None:
         """A connection that broke in the middle: isprint 0 and a warning that the document may be printed."""

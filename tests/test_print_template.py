@@ -308,6 +308,11 @@ class BrokenTests(TemplateCase):
                 many,
                 f"the filled template is longer than {LONGEST_FILLED} characters",
             ),
+            (
+                "{% for a in items %}" + "{{ a.code }}" * 30 + "{% endfor %}",
+                many,
+                f"the filled template is longer than {LONGEST_FILLED} characters",
+            ),
             ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", SAMPLE, ""),
             ("{{ " + "1" * 5000 + " }}", SAMPLE, ""),
         ):

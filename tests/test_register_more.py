@@ -772,6 +772,16 @@ class ServiceReportTests(_WithShop):
         ):
             self.assertRefused(self.shop.fiscal(5, lines=[{"t": "a"}, line]), 2000, f"{path}:")
 
+    def test_too_much(self) -> None:
+        """2000: its codes and rows have the limits of a document for printing."""
+        for line, times, said in (
+            ({"t": "x" * 2300, "qr_type": 100}, 8, "понад 16384 байтів"),
+            ({"t": "x", "qr_type": 100}, 101, "щонайбільше 100 QR-кодів"),
+            ({"t": "x", "qr_type": 2}, 1001, "щонайбільше 1000 штрих-кодів"),
+            ({"t": "x" * 480}, 1000, "довший за 20000 рядків"),
+        ):
+            self.assertRefused(self.shop.fiscal(5, lines=[line] * times), 2000, said)
+
     def test_barcodes(self) -> None:
         """EAN-13 takes its 13 digits, Code 128 what can be typed in English, QR any text."""
         self.done(self.shop.fiscal(5, lines=[{"t": "4820000000017", "qr_type": 1}]))

@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
+from dmtwisted.system.crew import SLOW, CrewFailed
 from tests.shop import Shop
 from tests.specification import promises
 from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, HttpAnswer, WebCase, chunked, fiscal, request_bytes, sale
@@ -473,6 +474,25 @@ class CompatibilityTests(_Day):
         text = base64.b64decode(data, validate=True).decode("windows-1251")
         for words in ("Кава", "125.50", answer["info"]["doccode"], answer["info"]["fisid"]):
             self.assertIn(words, text)
+
+    def test_form_fails(self) -> None:
+        """A form that cannot be drawn is named by a warning in the caller's language; the receipt and the other forms
+        are there.
+        """
+        self.open_shift()
+
+        async def slow(*_: object) -> bytes:
+            raise CrewFailed(SLOW)
+
+        self.shop.core.clock.crew = slow
+        asked = {**sale(), "need_pf_txt": 2, "need_pf_img": 2, "need_pf_pdf": 2}
+        for language, said in (("uk", "малюється довше ніж 10 с"), ("en", "it takes longer than 10 s to draw")):
+            answer = self.execute(asked, headers=[("Accept-Language", language)])
+            self.assertEqual((answer["res"], "pf_text" in answer, "pf_image" in answer), (0, True, False))
+            self.assertEqual([warning["code"] for warning in answer["warnings"]], [430, 430])
+            for name, warning in zip(("pf_image", "pf_pdf"), answer["warnings"], strict=True):
+                self.assertIn(f"{name}: {said}", warning["wtxt"])
+        self.assertEqual(len(self.flushLoggedErrors(CrewFailed)), 4)
 
     def test_no_form_unasked(self) -> None:
         """Without the wish for a form no form is sent."""

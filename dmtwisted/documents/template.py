@@ -47,6 +47,9 @@ LONGEST_TEMPLATE = 65_536
 LONGEST_FILLED = 131_072
 """Characters of a template with its values."""
 
+PIECE = 6
+"""Characters as which each piece of a filled template counts besides its own."""
+
 MOST_PARTS = 500
 """Values, conditions and the like of a template."""
 
@@ -345,7 +348,8 @@ class _Language:
         length, parts = 0, []
         try:
             for part in template.generate({name: getattr(values, name) for name in Values.__struct_fields__}):
-                length += len(part)
+                # Pieces count too: they take time without a letter in them.
+                length += len(part) + PIECE
                 if length > LONGEST_FILLED:
                     raise BrokenTemplate(f"the filled template is longer than {LONGEST_FILLED} characters")
                 parts.append(part)

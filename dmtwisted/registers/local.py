@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import msgspec
 from twisted.logger import Logger
@@ -33,14 +34,16 @@ from dmtwisted.registers.totals import RegisterState
 from dmtwisted.requests import FiscalRequest, TaskRequest, malformed, read_moment
 from dmtwisted.results import Refused, Res, one_of
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import DocumentQuery, FoundDocument
+from dmtwisted.store.values import DocumentQuery
 from dmtwisted.wording import wording
 
 InfoAndForm = tuple[object, list[Element] | None]
 """``info`` of the answer, and the print form of tasks that have one."""
 
-MOST_REPORTS = 4000
-"""Z-reports in one summary: more than ten years of days."""
+MOST_REPORTS, FEW_REPORTS = 4000, 100
+"""Z-reports in one summary: more than ten years of days; and those that are summed up at once."""
+
+T = TypeVar("T")
 
 LINE_KINDS = {0: "", 1: "ean13", 2: "code128", 100: "qr"}
 """``qr_type`` of a line; empty is plain text (docs/reference/http-interface.md#service-report)."""
@@ -149,18 +152,11 @@ class LocalTasks:
         found = (await self._store.find_documents(query)).documents
         if not found:
             raise Refused(Res.NO_Z_IN_RANGE)
-        reports = [(*_z_of(row), row.fiscal_number) for row in found]
-        whole = totals.together(report for _, report, _ in reports)
-        lines = [infos.SummaryLine.of(document, number, report) for document, report, number in reports]
-        form = summary_form(
-            self._header,
-            occasion.cashier,
-            occasion.at,
-            period,
-            whole,
-            [(document, number) for document, _, number in reports],
-            is_short=fiscal.is_short,
-            dtype=self._dtype,
+        rows = [(row.value, row.fiscal_number) for row in found]
+        # Years of reports take long.
+        make = self._clock.apart if len(rows) > FEW_REPORTS else _at_once
+        whole, lines, form = await make(
+            _summed, rows, self._header, occasion.cashier, occasion.at, period, fiscal.is_short, self._dtype
         )
         shown = [] if fiscal.is_short else lines
         return infos.report_info(occasion, state, whole, shift=state.shift, reports=shown), form
@@ -187,13 +183,32 @@ def _day(at: int | None) -> str:
     return "..." if at is None else f"{kyiv(at):%d-%m-%Y}"
 
 
-def _z_of(row: FoundDocument) -> tuple[Document, ShiftTotals]:
+async def _at_once(work: Callable[..., T], *given: object) -> T:
+    return work(*given)
+
+
+def _summed(
+    rows: list[tuple[bytes, str]], header: Header, cashier: str, at: int, period: str, is_short: bool, dtype: int
+) -> tuple[ShiftTotals, list[infos.SummaryLine], list[Element]]:
+    """The totals, the line of each report and the form of a summary of stored Z-reports.
+
+    :raises Refused: 1060 when one of them cannot be read.
+    """
+    reports = [(*_z_of(value), number) for value, number in rows]
+    whole = totals.together(report for _, report, _ in reports)
+    lines = [infos.SummaryLine.of(document, number, report) for document, report, number in reports]
+    shown = [(document, number) for document, _, number in reports]
+    form = summary_form(header, cashier, at, period, whole, shown, is_short=is_short, dtype=dtype)
+    return whole, lines, form
+
+
+def _z_of(value: bytes) -> tuple[Document, ShiftTotals]:
     """A stored Z with its totals.
 
     :raises Refused: 1060 when it cannot be read.
     """
     try:
-        document = documents.decode(row.value)
+        document = documents.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise Refused(Res.Z_CORRUPTED) from None
     if document.report is None:

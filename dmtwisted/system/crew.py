@@ -38,8 +38,8 @@ if sys.platform == "linux":
 MOST, MOST_WAITING = 2, 16
 """Processes at the same time, and works that wait for one."""
 
-PATIENCE, QUEUED, START = 10.0, 5.0, 15.0
-"""Seconds that one work may take, may wait, and that a process may take to start."""
+PATIENCE, QUEUED = 10.0, 15.0
+"""Seconds that one work may take, and may wait: for another work, or for a process to start."""
 
 IDLE = 300.0
 """Seconds without work after which a process ends."""
@@ -190,7 +190,7 @@ class _Hand(ProcessProtocol):
         self._work: _Work | None = None
         self._why = DIED
         self.starting, self._ending, self.said = True, False, b""
-        self._timer: IDelayedCall = reactor.callLater(START, self.kill)
+        self._timer: IDelayedCall = reactor.callLater(QUEUED, self.kill)
 
     @property
     def free(self) -> bool:
