@@ -23,7 +23,6 @@ AWAITED = {
     r"access\.stranger-(key|login)$": "host",
     r"access\.hardened-(page|receipts|log-page)": "host",
     r"access\.password-weak": "sums",
-    r"files\.(ca|signer-ca|trusted-certificates|state|restore-larger)": "files",
 }
 
 _desks: dict[tuple[Stage, bool], Desk] = {}
