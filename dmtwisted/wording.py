@@ -521,6 +521,9 @@ delete the other people first = спершу вилучіть інших люд�
 there are {} people already; delete one first = людей уже {}; спершу вилучіть когось
 a password = пароль
 at most {} characters are taken = щонайбільше {} символів
+a password of at least {} characters is expected = очікується пароль щонайменше з {} символів
+this password is among the first that are tried; several words that do not belong together are better = такий пароль \
+підбирають першим; краще кілька не пов’язаних між собою слів
 the confirmation differs from the password = підтвердження не збігається з паролем
 true is expected together with a new password = разом із новим паролем очікується true
 a name = назва

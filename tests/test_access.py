@@ -14,9 +14,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.access import login_sessions
 from dmtwisted.access.api_keys import MOST_KEYS, ApiKeys
-from dmtwisted.access.login import Access, LoginChange, TryLater, WrongLogin
+from dmtwisted.access.login import Access, Login, LoginChange, TryLater, WrongLogin
 from dmtwisted.access.login_sessions import Sessions
-from dmtwisted.access.passwords import LONGEST, Passwords
+from dmtwisted.access.passwords import LONGEST, Passwords, unfit
 from dmtwisted.access.throttle import ALL, EACH, Throttle
 from dmtwisted.clock import ServiceClock
 from dmtwisted.config import ConfigError, ServerConfig, load
@@ -25,9 +25,14 @@ from dmtwisted.hardened import BadList, Circle
 from dmtwisted.host_names import read_hosts
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.wording import wording
+from tests.language_check import foreign
 from tests.specification import promises
 
 T = TypeVar("T")
+
+ONE, OTHER = "kavun-7-lito", "dynia-8-zyma"
+"""Passwords that are taken."""
 
 HERE, THERE = "127.0.0.1", "192.168.1.20"
 
@@ -328,6 +333,37 @@ class ApiKeysTests(WithStore):
         self.assertTrue(self.keys.fits(key.encode()))
 
 
+class UnfitTests(SynchronousTestCase):
+    """Which passwords are guessed first."""
+
+    def test_common(self) -> None:
+        """Words, walks over the keyboard, repeats, dates, telephone numbers and the login, in their usual dresses."""
+        for weak in (
+            *("12345678", "87654321", "0987654321", "abcdefgh", "qwertyui", "йцукенгш", "фівапрол", "1qaz2wsx"),
+            *("1q2w3e4r", "zaq12wsx", "qwer1234", "1234qwer", "asdf!2024", "aaaaaaaa", "abababab", "testtest"),
+            *("passwordpassword", "p@ssw0rd!", "2024password", "PASSWORD", "Adm1n1234", "Kyiv2024!", "Слава-Україні"),
+            *("СлаваУкраїні1", "каса12345", "dmtwisted1", "iloveyou99", "19900101", "0501234567", "trustno1trustno1"),
+            *("380501234567 Олена", "marichka12", "Marichka2024!", "2024_marichka", "akhciram7"),
+        ):
+            self.assertTrue(unfit(weak, "marichka"), weak)
+
+    def test_good(self) -> None:
+        """Several words, or signs without an order, are taken, whatever letters they have."""
+        for good in (
+            *("kavun-7-lito", "a long one", "correct horse battery", "Tr0ub4dor&3", "x7Gk2pQz", "сезам, відчинись"),
+            *("marichka likes tea", "пароль від каси №2", "83910472650193", "ключ і хвіртка"),
+        ):
+            self.assertEqual(unfit(good, "marichka"), "", good)
+
+    def test_length(self) -> None:
+        """Eight characters are enough, as the keyboard has them, and 256 are the most."""
+        self.assertIn("at least 8", unfit("x7Gk2pQ"))
+        self.assertEqual(unfit("x7Gk2pQ\u0439"), "")
+        self.assertIn("at least 8", unfit("x7Gk2p\u0438\u0306"), "one letter of two signs")
+        self.assertIn(str(LONGEST), unfit(ONE * LONGEST))
+        self.assertIn("expected", unfit(""))
+
+
 class LoginTests(WithStore):
     """The one login."""
 
@@ -365,17 +401,22 @@ class LoginTests(WithStore):
     @promises("5.2.1")
     def test_on(self) -> None:
         """Once it is on, login and password together begin a session, after a restart too."""
-        self.change(True, "admin", "сім'я", "сім'я")
+        self.change(True, "admin", "сім'я на морі", "сім'я на морі")
         for access in (self.access, self.opened()):
             self.assertEqual((access.on, access.login), (True, "admin"))
-            token = self.run_now(access.log_in("admin", "сім'я", HERE))
+            token = self.run_now(access.log_in("admin", "сім'я на морі", HERE))
             self.assertTrue(access.sessions.renew(token))
-            for wrong in (("admin", "сім'ї"), ("Admin", "сім'я"), ("", "сім'я"), ("admin", "")):
+            for wrong in (
+                ("admin", "сім'ї на морі"),
+                ("Admin", "сім'я на морі"),
+                ("", "сім'я на морі"),
+                ("admin", ""),
+            ):
                 self.failure_of(access.log_in(*wrong, HERE), WrongLogin)
 
     def test_hashed(self) -> None:
         """The store holds a hash and not the password."""
-        self.change(True, "admin", "sesame", "sesame")
+        self.change(True, "admin", "open sesame", "open sesame")
         kept = self.run_now(self.store.settings())["login"]
         self.assertIn(b"$argon2id$", kept)
         self.assertNotIn(b"sesame", kept)
@@ -383,79 +424,97 @@ class LoginTests(WithStore):
     def test_refused(self) -> None:
         """An empty or unconfirmed password, a missing name, and a password without the switch are refused."""
         self.assertEqual(self.refused(True, "admin", "", ""), "usr_pass")
-        self.assertEqual(self.refused(True, "admin", "a", "b"), "usr_confpass")
-        self.assertEqual(self.refused(True, "admin", "a", ""), "usr_confpass")
-        self.assertEqual(self.refused(True, "admin", "", "b"), "usr_pass")
-        self.assertEqual(self.refused(True, "", "a", "a"), "usr_login")
-        self.assertEqual(self.refused(True, "a\nb", "a", "a"), "usr_login")
-        self.assertEqual(self.refused(True, "admin", "a" * (LONGEST + 1), "a" * (LONGEST + 1)), "usr_pass")
-        self.assertEqual(self.refused(None, "admin", "a", "a"), "usr_uiauth")
+        self.assertEqual(self.refused(True, "admin", ONE, OTHER), "usr_confpass")
+        self.assertEqual(self.refused(True, "admin", ONE, ""), "usr_confpass")
+        self.assertEqual(self.refused(True, "admin", "", OTHER), "usr_pass")
+        self.assertEqual(self.refused(True, "", ONE, ONE), "usr_login")
+        self.assertEqual(self.refused(True, "a\nb", ONE, ONE), "usr_login")
+        self.assertEqual(self.refused(True, "admin", ONE * LONGEST, ONE * LONGEST), "usr_pass")
+        self.assertEqual(self.refused(None, "admin", ONE, ONE), "usr_uiauth")
         self.assertFalse(self.access.on)
+
+    def test_guessable(self) -> None:
+        """A password that is short, common, or the login itself is refused in words, and the login stays off."""
+        for weak in ("123", "1234567", "password", "Password1", "qwerty123", "11111111", "admin-2024", "пароль2024"):
+            change = LoginChange(True, "admin", weak, weak)
+            why = self.failure_of(self.access.change_login(change), BadSettings)
+            self.assertEqual(why.path, "usr_pass", weak)
+            self.assertEqual(foreign(wording(why.text).uk, "uk"), [], weak)
+        self.assertFalse(self.access.on)
+
+    def test_from_before(self) -> None:
+        """A password that was taken before there were rules goes on working, and only a new one meets them."""
+        hash = self.run_now(Passwords(ServiceClock(self.clock)).hash("123"))
+        self.run_now(self.access._row.change(lambda _: Login("admin", hash)))
+        self.assertTrue(self.lets_in("admin", "123"))
+        self.change(True, "admin")
+        self.assertTrue(self.lets_in("admin", "123"))
+        self.assertEqual(self.refused(True, "admin", "1234", "1234"), "usr_pass")
 
     def test_sent_back(self) -> None:
         """A page that sends back what it read, without the password, changes nothing and ends no session."""
-        self.change(True, "admin", "a", "a")
-        token = self.run_now(self.access.log_in("admin", "a", HERE))
+        self.change(True, "admin", ONE, ONE)
+        token = self.run_now(self.access.log_in("admin", ONE, HERE))
         self.change(True, "admin")
         self.change(None, "admin")
         self.change()
         self.assertTrue(self.access.sessions.renew(token))
-        self.assertTrue(self.lets_in("admin", "a"))
+        self.assertTrue(self.lets_in("admin", ONE))
 
     @promises("5.2.2")
     def test_one_login(self) -> None:
         """A new login takes the place of the old one, with its sessions; a new name needs the password again."""
-        self.change(True, "admin", "a", "a")
-        token = self.run_now(self.access.log_in("admin", "a", HERE))
+        self.change(True, "admin", ONE, ONE)
+        token = self.run_now(self.access.log_in("admin", ONE, HERE))
         self.assertEqual(self.refused(None, "owner"), "usr_pass")
         self.assertTrue(self.access.sessions.renew(token))
-        self.change(None, "owner", "b", "b")
+        self.change(None, "owner", OTHER, OTHER)
         self.assertFalse(self.access.sessions.renew(token))
-        self.assertTrue(self.lets_in("owner", "b"))
-        self.failure_of(self.access.log_in("admin", "a", HERE), WrongLogin)
+        self.assertTrue(self.lets_in("owner", OTHER))
+        self.failure_of(self.access.log_in("admin", ONE, HERE), WrongLogin)
 
     def test_switched_off(self) -> None:
         """Switched off, the password is deleted: switching it on requires a new one."""
-        self.change(True, "admin", "a", "a")
+        self.change(True, "admin", ONE, ONE)
         self.change(False, "admin", "left over", "")
         self.assertEqual((self.access.on, self.opened().on), (False, False))
         self.assertEqual(self.refused(True, "admin"), "usr_pass")
 
     def test_guessing(self) -> None:
         """Wrong tries from an address are slowed down, then even the right password waits; time heals it."""
-        self.change(True, "admin", "a", "a")
+        self.change(True, "admin", ONE, ONE)
         for _ in range(EACH.tries):
             self.failure_of(self.access.log_in("admin", "?", THERE), WrongLogin)
-        later = self.failure_of(self.access.log_in("admin", "a", THERE), TryLater)
+        later = self.failure_of(self.access.log_in("admin", ONE, THERE), TryLater)
         self.assertEqual(later.seconds, EACH.every_s)
-        self.assertTrue(self.lets_in("admin", "a", HERE))
+        self.assertTrue(self.lets_in("admin", ONE, HERE))
         self.clock.advance(EACH.every_s)
-        self.assertTrue(self.lets_in("admin", "a", THERE))
+        self.assertTrue(self.lets_in("admin", ONE, THERE))
 
     def test_right_ones(self) -> None:
         """Who logs in rightly may do so as often as needed."""
-        self.change(True, "admin", "a", "a")
+        self.change(True, "admin", ONE, ONE)
         for _ in range(2 * EACH.tries):
-            self.assertTrue(self.lets_in("admin", "a", THERE))
+            self.assertTrue(self.lets_in("admin", ONE, THERE))
 
     def test_changed_meanwhile(self) -> None:
         """A login that was replaced while its hash was calculated begins no session."""
-        self.change(True, "admin", "a", "a")
+        self.change(True, "admin", ONE, ONE)
         reckoned: Deferred[bool] = Deferred()
 
         async def fits(hash: str, password: str) -> bool:
             return await reckoned
 
         self.patch(self.access._passwords, "fits", fits)
-        entering = Deferred.fromCoroutine(self.access.log_in("admin", "a", HERE))
+        entering = Deferred.fromCoroutine(self.access.log_in("admin", ONE, HERE))
         self.change(False)
         reckoned.callback(True)
         self.failureResultOf(entering, WrongLogin)
 
     def test_store_fails(self) -> None:
         """When it is not sure which login is kept, every session ends and the old login counts."""
-        self.change(True, "admin", "a", "a")
-        token = self.run_now(self.access.log_in("admin", "a", HERE))
+        self.change(True, "admin", ONE, ONE)
+        token = self.run_now(self.access.log_in("admin", ONE, HERE))
         self.store.broken = True
         self.failure_of(self.access.change_login(LoginChange(on=False)), StoreFailed)
         self.assertTrue(self.access.on)
@@ -468,9 +527,9 @@ class LoginTests(WithStore):
 
     def test_no_repr(self) -> None:
         """A login in a message shows neither hash nor password."""
-        self.change(True, "admin", "sesame", "sesame")
+        self.change(True, "admin", "open sesame", "open sesame")
         self.assertNotIn("argon2", repr(self.access._row.value))
-        self.assertNotIn("sesame", repr(LoginChange(True, "admin", "sesame", "sesame")))
+        self.assertNotIn("sesame", repr(LoginChange(True, "admin", "open sesame", "open sesame")))
 
 
 class CircleTests(SynchronousTestCase):

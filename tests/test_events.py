@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
+from types import SimpleNamespace
 from typing import Any
+from unittest import SkipTest
 
-from twisted.internet.address import IPv4Address
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.error import ConnectionLost
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
@@ -17,7 +20,7 @@ from dmtwisted.requests import TaskRequest
 from dmtwisted.watching import PAUSE
 from tests.shop import Shop
 from tests.web_case import DEVICES, WebCase, request_bytes
-from web.events import HEARTBEAT, MOST_LISTENERS, RETRY
+from web.events import ASK_AGAIN, HEARTBEAT, MOST_LISTENERS, MOST_OF_A_SIDE, MOST_OF_ONE, RETRY, _end_when_dead
 from web.site import Door
 
 EVENTS = "/dm/api/v3/events"
@@ -176,10 +179,11 @@ class TaskEventsTests(SynchronousTestCase):
 class _Stream:
     """A browser's end of an event stream."""
 
-    def __init__(self, case: StreamTests, since: str = "") -> None:
-        self.protocol: Any = case.door.buildProtocol(IPv4Address("TCP", "127.0.0.1", 50000))
+    def __init__(self, case: StreamTests, since: str = "", host: str = "127.0.0.1") -> None:
+        peer = (IPv6Address if ":" in host else IPv4Address)("TCP", host, 50000)
+        self.protocol: Any = case.door.buildProtocol(peer)
         self.protocol.callLater = case.shop.clock.callLater
-        self.transport = StringTransport(peerAddress=IPv4Address("TCP", "127.0.0.1", 50000), lenient=True)
+        self.transport = StringTransport(peerAddress=peer, lenient=True)
         self.protocol.makeConnection(self.transport)
         headers = [("Last-Event-ID", since)] if since else []
         self.protocol.dataReceived(request_bytes("GET", EVENTS, headers=headers))
@@ -187,7 +191,7 @@ class _Stream:
         case.addCleanup(self.hang_up)
         self.head, _, rest = self.transport.value().decode().partition("\r\n\r\n")
         self.transport.clear()
-        self._text = _unchunked(rest)
+        self._text = _unchunked(rest) if "chunked" in self.head.lower() else rest
 
     def text(self) -> str:
         """The messages since the last call, as a browser parses them."""
@@ -384,13 +388,69 @@ class StreamTests(WebCase):
         [(_, kind, hello)] = stream.events()
         self.assertEqual((kind, hello["missed"]), ("hello", True))
 
+    def refused(self, host: str) -> str:
+        """The text of the refusal for one more listener at ``host``, which may return."""
+        stream = _Stream(self, host=host)
+        self.assertIn("HTTP/1.1 503", stream.head)
+        self.assertIn(f"Retry-After: {ASK_AGAIN}", stream.head.title())
+        answer = json.loads(stream.text())
+        self.assertEqual(answer["res"], 2100)
+        return str(answer["errortxt"])
+
     def test_crowd(self) -> None:
-        """One listener above the limit is refused with 503 and may return; the others continue."""
-        streams = [_Stream(self) for _ in range(MOST_LISTENERS)]
-        refused = self.request("GET", EVENTS)
-        self.assertEqual((refused.status, refused.json["res"]), (503, 2100))
-        streams[0].hang_up()
-        self.assertIn("HTTP/1.1 200", _Stream(self).head)
+        """This machine and the network fill the service together, not alone; nobody who listens has to leave."""
+        here = [_Stream(self) for _ in range(MOST_OF_A_SIDE)]
+        self.assertIn("забагато слухачів", self.refused("127.0.0.1"))
+        there = [_Stream(self, host=f"192.168.1.{n}") for n in range(MOST_LISTENERS - MOST_OF_A_SIDE)]
+        self.assertIn("забагато слухачів", self.refused("192.168.1.200"))
+        self.open_shift()
+        self.assertTrue(all("shift" in stream.kinds() for stream in here + there))
+        here[0].hang_up()
+        self.assertIn("HTTP/1.1 200", _Stream(self, host="192.168.1.200").head)
+
+    def test_one_address(self) -> None:
+        """One address of the network, or one /64 of IPv6, keeps neither this machine nor its neighbours away."""
+        for hosts, other in (
+            (["192.168.1.20"] * MOST_OF_ONE, "192.168.1.21"),
+            ([f"2001:db8::{n:x}" for n in range(1, MOST_OF_ONE + 1)], "2001:db8:0:1::1"),
+        ):
+            streams = [_Stream(self, host=host) for host in hosts]
+            self.assertIn("із цього комп’ютера", self.refused(hosts[0]))
+            for host in (other, "127.0.0.1"):
+                self.assertIn("HTTP/1.1 200", _Stream(self, host=host).head)
+            streams[0].hang_up()
+            self.assertIn("HTTP/1.1 200", _Stream(self, host=hosts[0]).head)
+            for stream in streams:
+                stream.hang_up()
+
+    def test_takes_nothing(self) -> None:
+        """A listener that takes no bytes at all is closed after three heartbeats; one that is slow is not."""
+        stream = _Stream(self)
+        channel: Any = stream.transport.producer
+        aborted: list[str] = []
+        channel.forceAbortClient = lambda: aborted.append("closed")
+        for _ in range(3):
+            channel.pauseProducing()
+            self.shop.clock.advance(HEARTBEAT)
+            channel.resumeProducing()
+            self.shop.clock.advance(HEARTBEAT)
+        self.assertEqual(aborted, [])
+        channel.pauseProducing()
+        self.shop.clock.pump([HEARTBEAT] * 3)
+        self.assertEqual(aborted, ["closed"])
+
+    def test_switched_off(self) -> None:
+        """The system is told to close a connection whose other end acknowledges no heartbeat, over TLS too."""
+        option = getattr(socket, "TCP_USER_TIMEOUT", None)
+        if option is None:
+            raise SkipTest("this system has no such limit for a connection")
+        with socket.socket() as handle:
+            wire = SimpleNamespace(getHandle=lambda: handle)
+            for transport in (wire, SimpleNamespace(transport=SimpleNamespace(transport=wire))):
+                handle.setsockopt(socket.IPPROTO_TCP, option, 0)
+                _end_when_dead(transport)
+                self.assertEqual(handle.getsockopt(socket.IPPROTO_TCP, option), 45_000)
+        _end_when_dead(SimpleNamespace())
 
     def test_method(self) -> None:
         """Events can only be read."""

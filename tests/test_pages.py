@@ -501,9 +501,9 @@ class ExposedTests(PageCase):
         """It leads to the login, and is gone once that is switched on."""
         page = self.page("/dm/main/")
         self.assertIn("/dm/main/settings#login-title", page.links())
-        members = {"usr_uiauth": True, "usr_login": "a", "usr_pass": "b", "usr_confpass": "b"}
+        members = {"usr_uiauth": True, "usr_login": "a", "usr_pass": "kavun-7-lito", "usr_confpass": "kavun-7-lito"}
         self.assertEqual(self.request("POST", "/dm/main/api/v1/settings", members).json["res"], 0)
-        answer = self.request("POST", "/login", {"login": "a", "pass": "b"})
+        answer = self.request("POST", "/login", {"login": "a", "pass": "kavun-7-lito"})
         cookie = (answer.header("set-cookie") or "").split(";")[0]
         page = Page(self.get("/dm/main/", cookie=cookie).body.decode())
         self.assertEqual(page.all("p", class_="exposed"), [])

@@ -260,11 +260,11 @@ class SessionTests(AccessCase):
 
     def test_password_changed(self) -> None:
         """A new password ends every session, the one that set it too."""
-        new = {"usr_pass": "new", "usr_confpass": "new"}
+        new = {"usr_pass": "kavun-7-lito", "usr_confpass": "kavun-7-lito"}
         self.assertEqual(self.request("POST", SETTINGS, new, [self.session]).json["res"], 0)
         self.assertFalse(self.is_open())
         self.assertEqual(self.log_in().status, 401)
-        self.assertEqual(self.log_in("admin", "new").status, 200)
+        self.assertEqual(self.log_in("admin", "kavun-7-lito").status, 200)
 
 
 class ForeignPageTests(AccessCase):

@@ -19,7 +19,7 @@ from web.site import Door
 SETTINGS = "/dm/main/api/v1/settings"
 KEYS = "/dm/api/v3/api-keys"
 DRIVERS = "/dm/api/v3/drivers"
-PASSWORD = "сезам"
+PASSWORD = "сезам, відчинись"
 
 ENGLISH = ("Accept-Language", "en")
 FORM_TYPE = ("Content-Type", "application/x-www-form-urlencoded")

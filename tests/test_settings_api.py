@@ -19,6 +19,8 @@ DASHBOARD = "/dm/main/api/v1/dashboard"
 REGISTER = "/dm/main/api/v1/prro"
 SYS_INFO = "/dm/api/v1/sys_info"
 DONE = {"res": 0, "errortxt": ""}
+GOOD = "kavun-7-lito"
+"""A password that is taken."""
 
 
 class SettingsTests(AccessCase):
@@ -122,11 +124,17 @@ class SettingsTests(AccessCase):
 
     def test_secrets(self) -> None:
         """No secret comes back."""
-        self.change(token="cabinet-token", usr_uiauth=True, usr_login="a", usr_pass="pw-1", usr_confpass="pw-1")
-        answer = self.request("POST", "/login", {"login": "a", "pass": "pw-1"})
+        self.change(
+            token="cabinet-token",
+            usr_uiauth=True,
+            usr_login="a",
+            usr_pass="pw-1 and more",
+            usr_confpass="pw-1 and more",
+        )
+        answer = self.request("POST", "/login", {"login": "a", "pass": GOOD})
         cookie = (answer.header("set-cookie") or "").split(";")[0]
         body = self.request("GET", SETTINGS, headers=[("Cookie", cookie)]).body
-        for secret in (b"cabinet-token", b"pw-1", b"argon2", b"s1."):
+        for secret in (b"cabinet-token", GOOD.encode(), b"argon2", b"s1."):
             self.assertNotIn(secret, body)
 
     def test_print_forms(self) -> None:
@@ -173,11 +181,16 @@ class SettingsTests(AccessCase):
         self.assertTrue(self.is_blocked(self.request("GET", DRIVERS)))
 
     def test_login_refused(self) -> None:
-        """Empty and unconfirmed passwords are refused in words, and the login stays off."""
+        """Empty, unconfirmed, short and common passwords are refused in words, and the login stays off."""
         for members, word in (
             ({"usr_login": "a", "usr_pass": "", "usr_confpass": ""}, "usr_pass"),
-            ({"usr_login": "a", "usr_pass": "1", "usr_confpass": "2"}, "usr_confpass"),
+            ({"usr_login": "a", "usr_pass": GOOD, "usr_confpass": "2"}, "usr_confpass"),
             ({"usr_login": "", "usr_pass": "1", "usr_confpass": "1"}, "usr_login"),
+            (
+                {"usr_login": "a", "usr_pass": "123", "usr_confpass": "123"},
+                "usr_pass: a password of at",
+            ),
+            ({"usr_login": "a", "usr_pass": "qwerty123", "usr_confpass": "qwerty123"}, "usr_pass: this password is"),
             ({}, "usr_login"),
         ):
             self.assertIn(word, self.refusal({"usr_uiauth": True, **members}))
@@ -188,14 +201,14 @@ class SettingsTests(AccessCase):
         self.assertIn("usr_uiauth", self.refusal({"usr_uiauth": "perhaps"}))
         self.assertIn("usr_pass", self.refusal({"usr_uiauth": "1", "usr_login": "a", "usr_pass": 5}))
         self.assertEqual(
-            self.change(usr_uiauth="1", usr_login="a", usr_pass="1", usr_confpass="1"), {"res": 0, "errortxt": ""}
+            self.change(usr_uiauth="1", usr_login="a", usr_pass=GOOD, usr_confpass=GOOD), {"res": 0, "errortxt": ""}
         )
         self.assertTrue(self.is_blocked(self.request("GET", DRIVERS)))
 
     def test_all_or_nothing(self) -> None:
         """When the login of a change is refused, its other members are not taken either."""
         self.refusal({"logdays": 99, "usr_uiauth": True})
-        self.refusal({"logdays": 0, "usr_uiauth": True, "usr_login": "a", "usr_pass": "1", "usr_confpass": "1"})
+        self.refusal({"logdays": 0, "usr_uiauth": True, "usr_login": "a", "usr_pass": GOOD, "usr_confpass": GOOD})
 
     def test_malformed(self) -> None:
         """What is no JSON object is refused in words, with HTTP 200."""

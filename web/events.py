@@ -13,7 +13,10 @@ both ends notice a broken connection.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 from twisted.internet.interfaces import IDelayedCall, IPushProducer
@@ -24,6 +27,7 @@ from zope.interface import implementer
 
 from dmtwisted.access.login import Access
 from dmtwisted.access.roles import Permit
+from dmtwisted.access.throttle import THIS_MACHINE, group_of
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices
 from dmtwisted.events import Event, Events
@@ -40,6 +44,16 @@ RETRY = 2000
 
 MOST_LISTENERS = 64
 """The most connections at a time, so that forgotten pages cannot exhaust the service."""
+
+MOST_OF_ONE, MOST_OF_A_SIDE = 16, 48
+"""The most from one address of the network, where a page has one: behind a proxy there may be several computers. This
+machine and the network leave some of all to each other."""
+
+DEAD_AFTER = 3 * HEARTBEAT
+"""Seconds after which a connection ends whose other end takes no bytes."""
+
+ASK_AGAIN = 30
+"""Seconds after which a refused listener may try again."""
 
 
 class EventStream(Resource):
@@ -62,15 +76,27 @@ class EventStream(Resource):
         """Start to send events."""
         if request.method != b"GET":
             return not_allowed(request, b"GET", self._default_language)
-        if len(self._connections) >= MOST_LISTENERS:
-            refused = Refused(Res.NOT_NOW, note=Text("забагато слухачів", "too many listeners"))
+        who = group_of(str(getattr(request.getClientAddress(), "host", "")))
+        note = self._crowd(who)
+        if note:
+            request.setHeader(b"retry-after", b"%d" % ASK_AGAIN)
+            refused = Refused(Res.NOT_NOW, note=note)
             return error_answer(request, 503, refused, language_of(request, self._default_language))
-        connection = Connection(request, self._events, self._clock, self._filter(permit_of(request)))
+        connection = Connection(request, self._events, self._clock, self._filter(permit_of(request)), who)
         self._connections.add(connection)
         request.notifyFinish().addBoth(self._left, connection)
         self._watching.start()
         connection.begin(self._service)
         return NOT_DONE_YET
+
+    def _crowd(self, who: str) -> Text | None:
+        """Why one more listener of ``who`` is too many; nobody who listens already has to leave."""
+        here = [connection.who == THIS_MACHINE for connection in self._connections]
+        of_one = sum(connection.who == who for connection in self._connections)
+        if who != THIS_MACHINE and of_one >= MOST_OF_ONE:
+            return _TOO_MANY_OF_ONE
+        side = here.count(who == THIS_MACHINE)
+        return _TOO_MANY if len(here) >= MOST_LISTENERS or side >= MOST_OF_A_SIDE else None
 
     def _send_away(self) -> None:
         """Close the connections whose permits have ended."""
@@ -98,18 +124,29 @@ class EventStream(Resource):
             self._watching.stop()
 
 
+_TOO_MANY = Text("забагато слухачів", "too many listeners")
+_TOO_MANY_OF_ONE = Text(
+    "забагато слухачів із цього комп’ютера, завершіть зайві сторінки",
+    "too many listeners from this computer, close some pages",
+)
+
+
 @implementer(IPushProducer)
 class Connection:
     """One listener. It misses events while it is too slow, and gets a ``hello`` with ``missed`` afterwards.
 
+    One that takes nothing at all for `DEAD_AFTER` seconds is closed, so that it keeps no other one away.
+
     :param concerns: whether the listener may hear of an event.
+    :param who: its address, as `group_of` has it.
     """
 
     def __init__(
-        self, request: Request, events: Events, clock: ServiceClock, concerns: Callable[[Event], bool]
+        self, request: Request, events: Events, clock: ServiceClock, concerns: Callable[[Event], bool], who: str
     ) -> None:
         self._request, self._events, self._clock, self._concerns = request, events, clock, concerns
-        self.permit = permit_of(request)
+        self.permit, self.who = permit_of(request), who
+        self._paused_for = 0.0
         self._paused = self._lost = False
         self._beat: IDelayedCall | None = None
         self._service = ""
@@ -120,6 +157,7 @@ class Connection:
         :param service: a name of this run of the service; another name means a restart.
         """
         request, self._service = self._request, service
+        _end_when_dead(request.channel)
         request.setHeader(b"content-type", b"text/event-stream; charset=utf-8")
         request.setHeader(b"cache-control", b"no-store")
         # A proxy must not buffer events.
@@ -156,6 +194,10 @@ class Connection:
         )
 
     def _heartbeat(self) -> None:
+        self._paused_for = self._paused_for + HEARTBEAT if self._paused else 0.0
+        if self._paused_for >= DEAD_AFTER:
+            self._request.channel.forceAbortClient()
+            return
         self._write(b": still here\n\n")
         self._beat = self._clock.callLater(HEARTBEAT, self._heartbeat)
 
@@ -184,6 +226,21 @@ class Connection:
 
 
 _encode = msgspec.json.Encoder().encode
+
+
+def _end_when_dead(transport: Any) -> None:
+    """Let the system end a connection whose other end acknowledges nothing: it was switched off, or is out of reach.
+
+    The heartbeats are what it does not acknowledge; without this the system tries for a quarter of an hour.
+    """
+    while hasattr(transport, "transport"):
+        # Over TLS the socket is further below.
+        transport = transport.transport
+    handle = getattr(transport, "getHandle", lambda: None)()
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if isinstance(handle, socket.socket) and option is not None:
+        with suppress(OSError):
+            handle.setsockopt(socket.IPPROTO_TCP, option, int(DEAD_AFTER * 1000))
 
 
 class Announcing(Resource):

@@ -13,7 +13,7 @@ from twisted.logger import Logger
 
 from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.access.login_sessions import Sessions
-from dmtwisted.access.passwords import LONGEST, Passwords
+from dmtwisted.access.passwords import Passwords, unfit
 from dmtwisted.access.roles import ANYONE, Permit, Role, check_devices
 from dmtwisted.access.throttle import Throttle
 from dmtwisted.changes import Action, Area, Changes, Hidden
@@ -224,7 +224,7 @@ class Access:
 
         The current name without a password is no change: pages send back what they read.
 
-        :raises BadSettings: when the password is empty or differs from its confirmation, or a name is missing.
+        :raises BadSettings: when the password is unfit or differs from its confirmation, or a name is missing.
         """
         known = self._row.value
         if change.on is False or (change.on is None and not known.hash):
@@ -274,7 +274,7 @@ class Access:
         :raises StoreFailed: when it could not be stored.
         """
         _check_person(login, role, devices)
-        _check_password("password", password)
+        _check_password("password", password, login)
         person = Person(str(uuid4()), login, await self._passwords.hash(password), role, devices)
         await self._row.change(lambda known: Login.of((*known.everybody, person)))
         self.log.info("{login} may log in as {role}", login=login, role=role)
@@ -287,7 +287,8 @@ class Access:
         :raises StoreFailed: when it could not be stored.
         """
         if password:
-            _check_password("password", password)
+            known = next((person.login for person in self.people if person.id == id), "")
+            _check_password("password", password, changes.get("login", known))
             changes = {**changes, "hash": await self._passwords.hash(password)}
 
         def changed(person: Person) -> Person:
@@ -316,7 +317,7 @@ class Access:
         """
         if not isinstance(permit.source, Person):
             raise WrongLogin
-        _check_password("password", new)
+        _check_password("password", new, permit.source.login)
         person = await self._proven(permit.source.login, old, address)
         await self.change(person.id, {}, new)
 
@@ -348,11 +349,10 @@ def _check_name(path: str, name: str) -> None:
         raise BadSettings(path, f"a login of 1 to {LONGEST_LOGIN} characters is expected")
 
 
-def _check_password(path: str, password: str) -> None:
-    if not password:
-        raise BadSettings(path, "a password is expected")
-    if len(password) > LONGEST:
-        raise BadSettings(path, f"at most {LONGEST} characters are taken")
+def _check_password(path: str, password: str, login: str) -> None:
+    why = unfit(password, login)
+    if why:
+        raise BadSettings(path, why)
 
 
 def _shown(login: Login) -> dict[str, object]:
@@ -370,8 +370,8 @@ def _shown_person(person: Person | None) -> dict[str, object]:
 
 def _check(name: str, change: LoginChange) -> None:
     _check_name("usr_login", name)
-    _check_password("usr_pass", change.password)
-    if not hmac.compare_digest(
+    if change.password and not hmac.compare_digest(
         change.password.encode("utf-8", "replace"), change.confirmation.encode("utf-8", "replace")
     ):
         raise BadSettings("usr_confpass", "the confirmation differs from the password")
+    _check_password("usr_pass", change.password, name)

@@ -6,16 +6,30 @@ import unicodedata
 
 from twisted.internet.defer import DeferredLock
 
+from dmtwisted.access.common_passwords import is_common
 from dmtwisted.clock import ServiceClock
 
 TIME_COST, MEMORY_KIB, LANES = 2, 19 * 1024, 1
 """Cost of one hash: about 30 ms and 19 MiB, the recommended minimum and the most for an old till."""
 
-LONGEST = 256
-"""Characters of a password; a longer one is wrong without a calculation."""
+SHORTEST, LONGEST = 8, 256
+"""Characters of a new password; a longer one is wrong without a calculation. One from before may be shorter."""
 
 _NO_LOGIN = "$argon2id$v=19$m=19456,t=2,p=1$o/oNG3XWjejKu3REkl22dQ$zrMpILht1FB9dVRDZ44io6rVSR6eREhE2c4MG9nwn+Q"
 """A hash to compare with when there is no such login, so that both cases take the same time."""
+
+
+def unfit(password: str, login: str = "") -> str:
+    """Why ``password`` cannot become that of ``login``; empty when it can."""
+    if not password:
+        return "a password is expected"
+    if len(_spelled(password)) < SHORTEST:
+        return f"a password of at least {SHORTEST} characters is expected"
+    if len(password) > LONGEST:
+        return f"at most {LONGEST} characters are taken"
+    if is_common(password, login):
+        return "this password is among the first that are tried; several words that do not belong together are better"
+    return ""
 
 
 class Passwords:

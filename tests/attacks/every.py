@@ -22,7 +22,6 @@ SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS)
 AWAITED = {
     r"access\.stranger-(key|login)$": "host",
     r"access\.hardened-(page|receipts|log-page)": "host",
-    r"access\.password-weak": "sums",
 }
 
 _desks: dict[tuple[Stage, bool], Desk] = {}

@@ -502,6 +502,10 @@ _W: dict[str, tuple[str, str]] = {
     "login_name": ("Логін", "Login"),
     "other_machines": ("Обслуговувати інші комп’ютери мережі", "Serve other machines on the network"),
     "password": ("Пароль", "Password"),
+    "password_help": (
+        "Щонайменше 8 символів; не з поширених паролів, не ряд клавіш і не логін.",
+        "At least 8 characters; no common password, no row of keys, and not the login.",
+    ),
     "password_again": ("Пароль ще раз", "Password again"),
     "api_keys": ("Ключі для програм", "Keys for programs"),
     "api_keys_text": (
