@@ -15,6 +15,7 @@ from tests.example_day import every_route
 from tests.shop import Shop
 from tests.test_sessions import PASSWORD, SETTINGS, AccessCase, token_of
 from tests.web_case import DEVICES, EXECUTE, HttpAnswer, fiscal, sale
+from tools.roles_page import PAGE, with_table
 from web.rights import RIGHTS
 from web.site import Door
 
@@ -90,6 +91,9 @@ namci- GET /dm/lasttransaction
 -a---- GET /dm/main/settings/database
 -a---- GET /dm/main/settings/doctor
 -a---- GET /dm/main/settings/log
+-a---- GET /dm/main/settings/changes
+-a---- GET /dm/api/v3/changes
+-a---- GET /dm/api/v3/changes/export
 -a---- POST /dm/api/v3/devices
 -a---- PATCH /dm/api/v3/devices/{dev_id}
 -a---- DELETE /dm/api/v3/devices/{dev_id}
@@ -206,6 +210,11 @@ class MatrixTests(RolesCase):
         routes = {route.key for route in every_route(self.door)}
         self.assertEqual(routes, set(RIGHTS))
         self.assertEqual(routes, set(EXPECTED))
+
+    def test_written_down(self) -> None:
+        """The table of the documentation is made of the rights that count."""
+        text = PAGE.read_text("utf-8")
+        self.assertEqual(with_table(text), text, "python -m tools.roles_page writes it")
 
     def refused(self, route: str, *headers: tuple[str, str]) -> bool:
         """Whether the gate or the rights keep this caller out."""

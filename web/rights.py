@@ -36,9 +36,14 @@ _MANAGER, _CASHIER, _INTEGRATOR, _WATCHER = Role.MANAGER, Role.CASHIER, Role.INT
 _API, _V1 = "/dm/api/v3", "/dm/main/api/v1"
 _DEVICE = f"{_API}/devices/{{dev_id}}"
 
-GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
+TASKS = (
+    *(EXECUTE, PRINTED, BATCH, "GET /dm/bankping", "GET /dm/bankecho", "GET /dm/getmerchantlist"),
+    *("GET /dm/getmasklist", "GET /dm/getgetmasklist", "GET /dm/transaction-status", "GET /dm/lasttransaction"),
+)
+"""Tasks and service methods: open to everybody unless `task_keys` or the hardened profile is on."""
+
+_GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
     (
-        "open",
         frozenset(Role),
         (
             *("GET /login", "POST /login", "POST /logout"),
@@ -46,16 +51,10 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "tasks",
         frozenset({_MANAGER, *BOUND}),
-        (
-            *(EXECUTE, PRINTED, BATCH, "GET /dm/bankping", "GET /dm/bankecho", "GET /dm/getmerchantlist"),
-            *("GET /dm/getmasklist", "GET /dm/getgetmasklist", "GET /dm/transaction-status"),
-            "GET /dm/lasttransaction",
-        ),
+        TASKS,
     ),
     (
-        "states",
         frozenset(Role),
         (
             *("GET /", "GET /dm", "GET /dm/", "GET /dm/main", "GET /dm/main/", "GET /dm/main/dashboard.html"),
@@ -68,7 +67,6 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "receipts",
         frozenset({_MANAGER, *BOUND}),
         (
             *("GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
@@ -79,7 +77,6 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "use",
         BOUND,
         (
             *(f"POST {_DEVICE}/check", f"POST {_DEVICE}/interrupt"),
@@ -87,16 +84,14 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "try",
         frozenset({_INTEGRATOR}),
         (
             *("GET /dm/main/console", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario"),
             *(f"GET {_DEVICE}/ledger", f"GET {_API}/training/clock"),
         ),
     ),
-    ("health", frozenset({_MANAGER, _WATCHER}), (f"GET {_API}/doctor", f"GET {_API}/tls")),
+    (frozenset({_MANAGER, _WATCHER}), (f"GET {_API}/doctor", f"GET {_API}/tls")),
     (
-        "rest",
         frozenset(),
         (
             *("GET /dm/main/first", "GET /dm/devices/new", "GET /dm/main/settings"),
@@ -116,9 +111,9 @@ GROUPS: tuple[tuple[str, frozenset[Role], tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Groups of routes, the roles that may use them, and the routes."""
+"""The roles beside the administrator, and the routes that they may use."""
 
-RIGHTS = {route: roles for _, roles, routes in GROUPS for route in routes}
+RIGHTS = {route: roles for roles, routes in _GROUPS for route in routes}
 """The roles of each route, by its method and path as the OpenAPI document has them."""
 
 READING = frozenset({X_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE, STATUS, NUMBER, LAST_NUMBERS, LAST_COPY, COPY})
