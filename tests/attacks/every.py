@@ -20,8 +20,6 @@ SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS)
 """Stages that serve many variants: each leaves them as they were."""
 
 AWAITED = {
-    r"access\.stranger-(key|login)$": "host",
-    r"access\.hardened-(page|receipts|log-page)": "host",
     r"access\.password-weak": "sums",
     r"files\.(ca|signer-ca|trusted-certificates|state|restore-larger)": "files",
 }
