@@ -213,6 +213,9 @@ TLS_FOLDER, INSTALLED = "tls", "desk.pem"
 BACKUPS = "backups"
 """The folder of backups in the state folder."""
 
+PRESENCE_FILE = "presence-code"
+"""The file in the state folder with the one-time code that stands for the login until there is one."""
+
 SYSTEM_FOLDERS = (
     (Path(os.environ.get("PROGRAMDATA", r"C:\ProgramData")) / "dmtwisted",)
     if os.name == "nt"

@@ -62,7 +62,7 @@ class Core:
         self.secrets = Secrets(state)
         self.changes = Changes(store, self.clock)
         self.settings = ServiceSettings(store, self.secrets, self.clock)
-        self.access = Access(store, self.clock, reactor)
+        self.access = Access(store, self.clock, reactor, state)
         self.certificate = _certificate(config, reactor)
         self.hosts = HostNames(
             config.server.names, lambda: self.settings.now.allowed_hosts, self._named, reactor.seconds
@@ -158,6 +158,7 @@ class Core:
         await self.dispatcher.programs.stop()
         self.devices.close()
         await self.crew.close()
+        self.access.presence.expect(False)
         await self.store.close()
 
 

@@ -52,8 +52,9 @@ class DownloadTests(BackupCase):
 
     def test_without_login(self) -> None:
         """Without a login there is no download, not even at this machine."""
-        for address in ("127.0.0.1", "192.168.1.20"):
-            answer = self.get_from(address, NAME)
+        code = ("X-Presence-Code", self.shop.core.access.presence.code)
+        for address, headers in (("127.0.0.1", ()), ("192.168.1.20", (code,))):
+            answer = self.get_from(address, NAME, *headers)
             self.assertEqual(answer.status, 403)
             self.assertIn("only when the login is switched on", answer.json["errortxt"])
 

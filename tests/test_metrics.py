@@ -194,10 +194,13 @@ class AccessTests(AccessCase):
         self.assertEqual(self.request("GET", "/metrics").status, 200)
 
     def test_hardened(self) -> None:
-        """A hardened service answers them to listed addresses only; no key is needed."""
+        """A hardened service answers them to listed addresses with a key only: they name its devices."""
         self.configure(ServerConfig(hardened=True, allowed_addresses="192.168.1.20"))
+        key = self.key()
         for address, status in (("127.0.0.1", 200), ("192.168.1.20", 200), ("192.168.1.21", 403)):
-            self.assertEqual(self.ask(self.connect_from(address), "GET", "/metrics").status, status, address)
+            asked = self.ask(self.connect_from(address), "GET", "/metrics", headers=[key])
+            self.assertEqual(asked.status, status, address)
+        self.assertEqual(self.request("GET", "/metrics").status, 401)
 
     def test_no_secret(self) -> None:
         """No text that a person entered is in it but the names of devices."""

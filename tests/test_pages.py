@@ -493,9 +493,21 @@ class ExposedTests(PageCase):
         """It is shown when the service listens on the network without protection of the settings."""
         for host in ("", "0.0.0.0", "::", "192.168.1.5", "desk.shop.local"):
             self.assertTrue(self.warned(host=host), host)
-            self.assertFalse(self.warned(host=host, hardened=True), host)
         for host in ("127.0.0.1", "127.0.0.5", "::1", "localhost"):
             self.assertFalse(self.warned(host=host), host)
+
+    def test_hardened(self) -> None:
+        """A hardened service shows no page at all without a session."""
+        self.shop._config = replace(self.shop._config, server=ServerConfig(hardened=True))
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.assertTrue(
+            (self.get("/dm/main/", status=302).header("location") or "").endswith("/login?next=/dm/main/")
+        )
+        answer = self.request("POST", "/login", {"code": self.shop.core.access.presence.code})
+        cookie = (answer.header("set-cookie") or "").split(";")[0]
+        page = Page(self.get("/dm/main/", cookie=cookie).body.decode())
+        self.assertEqual(page.all("p", class_="exposed"), [])
 
     def test_login(self) -> None:
         """It leads to the login, and is gone once that is switched on."""

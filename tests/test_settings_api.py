@@ -105,7 +105,8 @@ class SettingsTests(AccessCase):
         """Another machine cannot switch `extAccess` off: it would lock itself out. Nothing of its change is kept."""
         before = self.settings()
         body = json.dumps({"extAccess": False, "logdays": 3}).encode()
-        answer = self.ask(self.connect_from("192.168.1.20"), "POST", SETTINGS, body, [JSON_TYPE])
+        code = ("X-Presence-Code", self.shop.core.access.presence.code)
+        answer = self.ask(self.connect_from("192.168.1.20"), "POST", SETTINGS, body, [JSON_TYPE, code])
         self.assertEqual((answer.status, answer.json["res"]), (200, 2000))
         self.assertIn("extAccess", answer.json["errortxt"])
         self.assertEqual(self.settings(), before)

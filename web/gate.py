@@ -6,6 +6,7 @@ Only this module says which rule applies to a path. An unknown path gets the str
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from contextvars import copy_context
@@ -15,10 +16,12 @@ from urllib.parse import quote, unquote_to_bytes
 
 from twisted.logger import Logger
 from twisted.web.http import Request as HTTPRequest
+from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
 from dmtwisted.access.api_keys import ApiKey
+from dmtwisted.access.login import TryLater, WrongLogin
 from dmtwisted.access.roles import ANYONE, NOBODY, Permit
 from dmtwisted.access.throttle import THIS_MACHINE, group_of
 from dmtwisted.changes import CALLER, By, Caller
@@ -39,13 +42,17 @@ COOKIE = b"DMUIToken"
 API_KEY = b"x-api-key"
 """The header of an API key (specification 2.4)."""
 
+CODE = b"x-presence-code"
+"""The header of the one-time code that stands for the login until there is one."""
+
 LOGIN, LOGOUT = b"/login", b"/logout"
-API_KEYS = b"/dm/api/v3/api-keys"
+API_KEYS, SETTINGS = b"/dm/api/v3/api-keys", b"/dm/main/api/v1/settings"
 
 TASKS = frozenset({b"/dm/execute", b"/dm/execute-prn", b"/dm/execute-pkg", *PATHS})
 """Paths that never need a login (specification 5.3, docs/reference/http-interface.md#login)."""
 
-PROBES = frozenset({b"/health/live", b"/health/ready", b"/metrics"})
+METRICS = b"/metrics"
+PROBES = frozenset({b"/health/live", b"/health/ready", METRICS})
 """Paths for monitoring."""
 
 PUBLIC_HEADERS = {
@@ -60,8 +67,17 @@ PUBLIC_HEADERS = {
 _API = re.compile(rb"/api/v[123]/")
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?)(:[0-9]{1,5})?")
 """A `Host` that needs no other spelling in an address."""
+_DAILY = re.compile(
+    rb"/api/v3/fiscal/execute"
+    rb"|/dm/api/v3/(jobs/[^/%]+/reprint|operations/[^/%]+/slip|devices/[^/%]+/scenario|training/clock)"
+)
+"""Paths that change something, but neither settings nor money: open to other computers without a login."""
+_SECRETS = re.compile(rb"/dm/api/v3/(diagnostics|backups/.+)")
+"""Paths that hand out what only the owner may have."""
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
+"""Headers by which a proxy says that it is not the caller."""
 _METHODS = b"GET, POST, PUT, PATCH, DELETE, OPTIONS"
-_HEADERS = b"content-type, accept-language, x-request-id, x-api-key"
+_HEADERS = b"content-type, accept-language, x-request-id, x-api-key, x-presence-code"
 
 _NOT_LISTED = Text("запити з цієї адреси заборонено", "requests from this address are not allowed")
 _ONLY_HERE = Text(
@@ -82,6 +98,14 @@ _BAD_HOST = Text(
 )
 _FOREIGN_PAGE = Text("сторінкам із цього джерела (Origin) доступ заборонено", "pages of this origin are not allowed")
 _NO_KEY = Text("потрібен правильний x-api-key", "a valid x-api-key is required")
+_NO_PROOF = Text(
+    "поки немає входу за паролем, для цього потрібен одноразовий код (або x-api-key): його показують консоль"
+    " сервісу, dmtwisted doctor і файл presence-code у теці стану; введіть його вгорі сторінки або надішліть у"
+    " заголовку x-presence-code",
+    "until there is a login, this needs a one-time code (or an x-api-key): the console of the service, dmtwisted"
+    " doctor and the file presence-code in the state folder show it; enter it at the top of the page, or send it in"
+    " the header x-presence-code",
+)
 
 
 class Rule(Enum):
@@ -140,6 +164,8 @@ class Gate:
         why = self._why_not(request, self._circle) if self._hardened else None
         if why is not None:
             return self._refused(request, 403, why)
+        if request.path == METRICS and self._hardened and self._shown(request) is None:
+            return self._refused(request, 401, _NO_KEY)
         origin = (request.getHeader(b"origin") or b"").decode("latin-1")
         if rule not in (Rule.TASK, Rule.PROBE) and self._circle.has_origin(origin):
             request.from_known_origin = True
@@ -160,8 +186,9 @@ class Gate:
                     return self.forbid(request, why_not)
         elif rule is Rule.PAGE:
             open_to_all = getattr(inner, "open_to_all", False)
-            request.permit = self._session(request, page=True) or (NOBODY if self._access.on else ANYONE)
-            if self._access.on and not open_to_all and request.permit is NOBODY:
+            closed = self._access.on or self._hardened
+            request.permit = self._session(request, page=True) or (NOBODY if closed else ANYONE)
+            if closed and not open_to_all and request.permit is NOBODY:
                 return _to_login(request, page=True)
         elif rule is Rule.API:
             shown = self._shown(request)
@@ -170,8 +197,10 @@ class Gate:
             if shown is None and not (own is not None and own(request)):
                 if self._access.on:
                     return _to_login(request)
-                if self._hardened and not self._may_begin(request):
-                    return self._refused(request, 401, _NO_KEY)
+                free = self._may_begin(request) if self._hardened else is_daily(request) or is_present(request)
+                refused = None if free else self._unproved(request)
+                if refused is not None:
+                    return refused
             request.permit = shown or ANYONE
         # What has many routes asks itself, about the one that it finds.
         if rule in (Rule.PAGE, Rule.API) and not (
@@ -230,10 +259,28 @@ class Gate:
         session, key = self._session(request), request.getHeader(API_KEY)
         return (None if key is None else self._access.permit_of_key(key)) or session
 
+    def asks_for_code(self, request: Request) -> bool:
+        """Whether this caller needs the one-time code to change anything."""
+        return not (self._access.on or is_present(request) or self._session(request))
+
+    def _unproved(self, request: Request) -> bytes | None:
+        """A refusal, unless the caller shows the one-time code."""
+        code = request.getHeader(CODE)
+        if code is None:
+            return self._refused(request, 401, _NO_PROOF)
+        try:
+            self._access.prove(code.decode("latin-1"), _address(request))
+        except WrongLogin:
+            return self._refused(request, 401, WRONG_CODE)
+        except TryLater as later:
+            return self._refused(request, 429, tell_when(request, later))
+        return None
+
     def _may_begin(self, request: Request) -> bool:
-        """Whether this creates the first key of a hardened service, from this machine."""
+        """Whether this creates the first key or login of a hardened service, from this machine."""
         first = not any(True for _ in self._access.keys)
-        return first and request.path == API_KEYS and is_at_the_machine(request)
+        begins = request.method == b"POST" and request.path in (API_KEYS, SETTINGS)
+        return first and begins and is_present(request)
 
     def _refused(self, request: Request, status: int, why: Text) -> bytes:
         language = language_of(request, self._default_language)
@@ -366,9 +413,35 @@ def base_of(request: HTTPRequest) -> bytes:
     return scheme + b"://" + host
 
 
+def tell_when(request: IRequest, later: TryLater) -> Text:
+    """The answer to too many tries, with `Retry-After`."""
+    seconds = math.ceil(later.seconds)
+    request.setHeader(b"retry-after", b"%d" % seconds)
+    return Text(*(text % seconds for text in _LATER))
+
+
+WRONG_CODE = Text("Неправильний код", "Wrong code")
+_LATER = Text("Забагато спроб, повторіть через %d с", "Too many attempts, try again in %d s")
+
+
+def is_daily(request: Request) -> bool:
+    """Whether the request neither changes settings nor takes secrets: without a login any computer may send it."""
+    if request.method in READING:
+        return not _SECRETS.fullmatch(request.path)
+    return bool(_DAILY.fullmatch(request.path))
+
+
 def is_at_the_machine(request: Request) -> bool:
-    """Whether the request comes from this machine."""
+    """Whether the request comes from this machine, or through a proxy on it."""
     return group_of(_address(request)) == THIS_MACHINE
+
+
+def is_present(request: Request) -> bool:
+    """Whether the request comes from this machine itself, as far as a proxy on it does not hide its caller."""
+    if any(request.requestHeaders.hasHeader(name) for name in _FORWARDED):
+        return False
+    # Only this machine can have the address that was reached.
+    return is_at_the_machine(request) or _address(request) == getattr(request.getHost(), "host", None)
 
 
 def _render_for(caller: Caller, inner: IResource, request: Request) -> Any:
@@ -381,7 +454,7 @@ def _caller_of(request: Request) -> Caller:
     permit, address = permit_of(request), _address(request)
     if permit.source is not None:
         return Caller(By.KEY if isinstance(permit.source, ApiKey) else By.LOGIN, permit.name, address)
-    return Caller(By.MACHINE if is_at_the_machine(request) else By.NETWORK, "", address)
+    return Caller(By.MACHINE if is_present(request) else By.NETWORK, "", address)
 
 
 def _address(request: Request) -> str:

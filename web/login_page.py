@@ -41,8 +41,7 @@ _PAGE = Template("""<!DOCTYPE html>
 $trouble
 <input type="hidden" name="csrf" value="$csrf">
 <input type="hidden" name="next" value="$next">
-<label>$login<input name="login" autocomplete="username" required autofocus></label>
-<label>$password<input name="pass" type="password" autocomplete="current-password" required></label>
+$fields
 <button>$enter</button>
 </form>
 </main>
@@ -50,10 +49,22 @@ $trouble
 </html>
 """)
 
+_LOGIN_FIELDS = Template("""<label>$login<input name="login" autocomplete="username" required autofocus></label>
+<label>$password<input name="pass" type="password" autocomplete="current-password" required></label>""")
+
+_CODE_FIELD = Template("""<label>$code<input name="code" autocomplete="off" required autofocus></label>
+<small>$where</small>""")
+
 _TITLE = Text("Вхід", "Log in")
 _LOGIN = Text("Логін", "Login")
 _PASSWORD = Text("Пароль", "Password")
 _ENTER = Text("Увійти", "Log in")
+
+CODE = Text("Одноразовий код", "One-time code")
+CODE_WHERE = Text(
+    "Його показують консоль сервісу, dmtwisted doctor і файл presence-code у теці стану.",
+    "The console of the service, dmtwisted doctor and the file presence-code in the state folder show it.",
+)
 
 HOME = "/dm/main/"
 """The page after a login without another target."""
@@ -68,14 +79,15 @@ def policy() -> bytes:
     ).encode()
 
 
-def login_page(language: str, csrf: str, next: str, trouble: str = "") -> bytes:
-    """The page, with the trouble of the last attempt above the form."""
+def login_page(language: str, csrf: str, next: str, trouble: str = "", has_login: bool = True) -> bytes:
+    """The page, with the trouble of the last attempt; without a login it asks for the one-time code."""
+    texts = {"login": _LOGIN, "password": _PASSWORD, "code": CODE, "where": CODE_WHERE}
+    fields = _LOGIN_FIELDS if has_login else _CODE_FIELD
     return _PAGE.substitute(
         language="en" if language == "en" else "uk",
         style=STYLE,
         title=_TITLE.for_language(language),
-        login=_LOGIN.for_language(language),
-        password=_PASSWORD.for_language(language),
+        fields=fields.substitute({name: text.for_language(language) for name, text in texts.items()}),
         enter=_ENTER.for_language(language),
         csrf=escape(csrf),
         next=escape(next),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import json
 import os
 import signal
 import socket
@@ -154,6 +155,8 @@ class WholeService(Service):
             serving += ", on every address of this machine"
         self.log.info("serving on {serving}", serving=serving)
         self._notify_manager(f"serving on {serving}")
+        self._core.access.presence.renewed = self._tell_code
+        self._tell_code()
         if self.supervised:
             print(SERVING, file=sys.__stdout__, flush=True)
         elif self._core.config.service.training:
@@ -162,6 +165,18 @@ class WholeService(Service):
             place = place_of("localhost", next(iter(hosts.values()))) if loopback else places[0]
             sale = FIRST_SALE.format(base=f"{scheme}://{place}", device=TRAINING_REGISTER)
             print(sale, file=sys.__stdout__, flush=True)
+
+    def _tell_code(self) -> None:
+        """Print the one-time code, if somebody may need it. It never gets into the log, which support may get."""
+        core = self._core
+        code, config = core.access.presence.shown, core.config
+        if not code or self.supervised or not (config.server.hardened or _is_exposed(config.server.hosts)):
+            return
+        text = CODE.format(code=code)
+        if config.log.format == "json" and not config.log.file:
+            text = json.dumps({"message": text})
+        # The log takes over the standard output.
+        print(text, file=sys.__stdout__, flush=True)
 
     def _notify_manager(self, status: str) -> None:
         """Report to the service manager that the service is ready; a damaged database counts as ready too."""
@@ -267,6 +282,15 @@ def _settle_memory() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
+
+def _is_exposed(hosts: Iterable[str]) -> bool:
+    """Whether the service listens to other machines."""
+    with suppress(ValueError):
+        return not all(ip_address(CALLED.get(host, host)).is_loopback and host not in CALLED for host in hosts)
+    return True
+
+
+CODE = "There is no login. From another computer, this one-time code stands for it: {code}"
 
 FIRST_SALE = """
 Serving on {base} in training mode: nothing leaves this machine.

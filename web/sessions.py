@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -10,12 +9,12 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
-from dmtwisted.access.login import Access, TryLater, WrongLogin
+from dmtwisted.access.login import PRESENT, Access, TryLater, WrongLogin
 from dmtwisted.access.passwords import LONGEST
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from web.answers import Done, error_answer, json_answer, language_of
-from web.gate import COOKIE
+from web.gate import COOKIE, WRONG_CODE, tell_when
 from web.login_page import FormTokens, login_page, policy, safe_next
 from web.management import answer_errors, lasting
 from web.pages.rendering import page_language
@@ -29,17 +28,17 @@ SEED = b"DMLoginForm"
 FORM = b"application/x-www-form-urlencoded"
 
 _WRONG = Text("Неправильний логін або пароль", "Wrong login or password")
-_LATER = Text("Забагато спроб, повторіть через %d с", "Too many attempts, try again in %d s")
 _STALE = Text("Сторінка застаріла, спробуйте ще раз", "The page has expired, try again")
 _TYPE = Text("очікується application/json", "application/json is expected")
 _LONG = Text("запит задовгий для входу", "the request is too long for a login")
 
 
-class Credentials(msgspec.Struct):
-    """The body of a login (specification 4.1)."""
+class Credentials(msgspec.Struct, omit_defaults=True):
+    """The body of a login (specification 4.1); `code`, the one-time code, stands for it until there is one."""
 
-    login: str
-    password: str = msgspec.field(name="pass")
+    login: str | msgspec.UnsetType = msgspec.UNSET
+    password: str | msgspec.UnsetType = msgspec.field(name="pass", default=msgspec.UNSET)
+    code: str = ""
 
 
 class SessionApi:
@@ -81,14 +80,15 @@ class SessionApi:
             asked = msgspec.json.decode(body, type=Credentials)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise Refused(Res.MALFORMED, wording(error)) from None
-        if not self._access.on:
-            return json_answer(request, 200, Done())
-        try:
-            await self._begin(request, asked.login, asked.password)
-        except WrongLogin:
-            return _failed(request, 401, _WRONG.for_language(language))
-        except TryLater as later:
-            return _failed(request, 429, _later(request, later, language))
+        if not asked.code and (asked.login is msgspec.UNSET or asked.password is msgspec.UNSET):
+            raise Refused(Res.MALFORMED, wording("login and pass are expected"))
+        if asked.code or self._access.on:
+            try:
+                await self._begin(request, asked.login or "", asked.password or "", asked.code)
+            except WrongLogin:
+                return _failed(request, 401, (WRONG_CODE if asked.code else _WRONG).for_language(language))
+            except TryLater as later:
+                return _failed(request, 429, tell_when(request, later).for_language(language))
         return json_answer(request, 200, Done())
 
     async def _log_in_by_form(self, request: IRequest, body: bytes, language: str) -> bytes:
@@ -96,18 +96,19 @@ class SessionApi:
             fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=10)
         except ValueError as error:
             raise Refused(Res.MALFORMED, wording(error)) from None
-        login, password, csrf, wanted = (fields.get(name, [""])[-1] for name in ("login", "pass", "csrf", "next"))
+        names = ("login", "pass", "code", "csrf", "next")
+        login, password, code, csrf, wanted = (fields.get(name, [""])[-1] for name in names)
         target = safe_next(wanted)
         seed = (request.getCookie(SEED) or b"").decode("latin-1")
         if not self._forms.fits(seed, csrf):
             return self._page(request, 403, target, _STALE.for_language(language))
-        if self._access.on:
+        if code or self._access.on:
             try:
-                await self._begin(request, login, password)
+                await self._begin(request, login, password, code)
             except WrongLogin:
-                return self._page(request, 401, target, _WRONG.for_language(language))
+                return self._page(request, 401, target, (WRONG_CODE if code else _WRONG).for_language(language))
             except TryLater as later:
-                return self._page(request, 429, target, _later(request, later, language))
+                return self._page(request, 429, target, tell_when(request, later).for_language(language))
         return _go(request, target.encode())
 
     @app.route("/logout", methods=["POST"])
@@ -121,14 +122,18 @@ class SessionApi:
             return _go(request, b"/login")
         return json_answer(request, 200, Done())
 
-    async def _begin(self, request: IRequest, login: str, password: str) -> None:
+    async def _begin(self, request: IRequest, login: str, password: str, code: str = "") -> None:
         """Set the cookie of a new session; a session of the same caller ends.
 
-        :raises WrongLogin: when login or password is wrong.
+        :raises WrongLogin: when login or password is wrong, or the one-time ``code``.
         :raises TryLater: after too many attempts.
         """
         address = str(getattr(request.getClientAddress(), "host", ""))
-        token = await lasting(self._access.log_in(login, password[: LONGEST + 1], address))
+        if code:
+            self._access.prove(code, address)
+            token = self._access.sessions.begin(PRESENT)
+        else:
+            token = await lasting(self._access.log_in(login, password[: LONGEST + 1], address))
         before = request.getCookie(COOKIE)
         if before:
             self._access.log_out(before.decode("latin-1"))
@@ -144,7 +149,7 @@ class SessionApi:
         request.setResponseCode(status)
         request.setHeader(b"content-type", b"text/html; charset=utf-8")
         request.setHeader(b"content-security-policy", policy())
-        body = login_page(language, self._forms.token(seed), target, trouble)
+        body = login_page(language, self._forms.token(seed), target, trouble, self._access.on)
         return body if request.method != b"HEAD" else b""
 
 
@@ -159,12 +164,6 @@ def _go(request: IRequest, target: bytes) -> bytes:
     request.setResponseCode(303)
     request.setHeader(b"location", target)
     return b""
-
-
-def _later(request: IRequest, later: TryLater, language: str) -> str:
-    seconds = math.ceil(later.seconds)
-    request.setHeader(b"retry-after", b"%d" % seconds)
-    return _LATER.for_language(language) % seconds
 
 
 def _failed(request: IRequest, status: int, text: str) -> bytes:

@@ -187,7 +187,9 @@ class Door(Site):
         }
         database, examination = Database(core), Examination(core)
         backups, certificate = Backups(core, core.dispatcher.events.publish), CertificateApi(core, language)
-        pages = PageSite(core, language, database, certificate.current, examination, backups)
+        pages = PageSite(
+            core, language, database, certificate.current, examination, backups, self._gate.asks_for_code
+        )
         self._pages, self._damaged = Management(pages.app, language, pages.forbid), DamagePage(core, language)
         for path in (b"/", b"/dm", b"/dm/", b"/dm/api"):
             self._mount(path, self._pages, pages.app, below=nothing)

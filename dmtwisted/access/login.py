@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from twisted.logger import Logger
 from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.access.login_sessions import Sessions
 from dmtwisted.access.passwords import Passwords, unfit
+from dmtwisted.access.presence import Presence
 from dmtwisted.access.roles import ANYONE, Permit, Role, check_devices
 from dmtwisted.access.throttle import Throttle
 from dmtwisted.changes import Action, Area, Changes, Hidden
@@ -28,6 +30,9 @@ MOST_PEOPLE = 100
 
 FIRST = "first"
 """The id of the person whose login an earlier version stored."""
+
+PRESENT = "present"
+"""In place of the id of a person: whoever knew the one-time code."""
 
 
 class WrongLogin(Exception):
@@ -103,16 +108,20 @@ class LoginChange(msgspec.Struct, frozen=True):
 
 
 class Access:
-    """Who may log in, nobody by default, their sessions, and the API keys."""
+    """Who may log in, nobody by default, their sessions, and the API keys.
+
+    :param state: the state folder, for the one-time code.
+    """
 
     log = Logger()
 
-    def __init__(self, store: IStore, clock: ServiceClock, reactor: IReactorTime) -> None:
+    def __init__(self, store: IStore, clock: ServiceClock, reactor: IReactorTime, state: Path | None = None) -> None:
         self._changes = Changes(store, clock)
         self._row = SettingRow(store, "login", Login, Login(), self._changed)
         self._passwords = Passwords(clock)
         # Not the service's clock, which can be moved: that would allow to guess faster.
-        self._throttle = Throttle(reactor)
+        self._throttle, self._proofs = Throttle(reactor), Throttle(reactor)
+        self.presence = Presence(state)
         self.sessions = Sessions(clock)
         self.keys = ApiKeys(store, clock, self._ended)
         self.listeners: list[Callable[[], None]] = []
@@ -130,6 +139,9 @@ class Access:
         return self._changes.change(Area.USER, action, *sides, subject=(new.get(id) or old[id]).login, id=id)
 
     def _ended(self) -> None:
+        if self.on:
+            self.sessions.end_of(PRESENT)
+        self.presence.expect(not self.on)
         for listener in list(self.listeners):
             listener()
 
@@ -142,6 +154,8 @@ class Access:
         await self._row.open()
         await self.keys.open()
         self._unread = False
+        self.presence.expect(not self.on)
+        self.presence.expect(not self.on)
 
     @property
     def on(self) -> bool:
@@ -173,6 +187,8 @@ class Access:
         if not token or not self.sessions.renew(token, page):
             return None
         session, id = self.sessions.of(token)
+        if id == PRESENT:
+            return None if self.on else Permit(Role.ADMINISTRATOR, session=session)
         person = next((one for one in self.people if one.id == id), None)
         return None if person is None else _permit(person, session)
 
@@ -180,7 +196,7 @@ class Access:
         """Whether nothing that ``permit`` was made from has ended or changed."""
         source = permit.source
         if source is None:
-            return permit is ANYONE and not self.on
+            return permit.whole and not self.on and (permit is ANYONE or self.sessions.has(permit.session))
         if isinstance(source, Person):
             return source in self.people and self.sessions.has(permit.session)
         return any(source == key for key in self.keys)
@@ -218,6 +234,21 @@ class Access:
         """End a session, if it exists."""
         self.sessions.end(token)
         self._ended()
+
+    def prove(self, code: str, address: str) -> None:
+        """Take the one-time code from a client at ``address``, who may then do what a login allows.
+
+        :raises WrongLogin: when it is wrong, or there is a login.
+        :raises TryLater: after too many wrong tries from this address or from all.
+        """
+        wait = self._proofs.take(address)
+        if wait:
+            raise TryLater(wait)
+        if not self.presence.fits(code):
+            self.log.warn("wrong one-time code from {address}", address=address)
+            raise WrongLogin
+        self._proofs.give_back(address)
+        self.log.warn("the one-time code was used from {address}", address=address)
 
     def check(self, change: LoginChange) -> str | None:
         """The login that gets a new password by ``change``, ``""`` to switch it off, `None` for no change.
@@ -277,6 +308,7 @@ class Access:
         _check_password("password", password, login)
         person = Person(str(uuid4()), login, await self._passwords.hash(password), role, devices)
         await self._row.change(lambda known: Login.of((*known.everybody, person)))
+        self._ended()
         self.log.info("{login} may log in as {role}", login=login, role=role)
         return person
 

@@ -19,7 +19,7 @@ from twisted.python import usage
 from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import ServiceClock
 from dmtwisted.commands.shared import PLACE, PORT, CommandOptions, configuration
-from dmtwisted.config import Config, ConfigError
+from dmtwisted.config import PRESENCE_FILE, Config, ConfigError
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.devices.drivers import find_drivers
@@ -88,6 +88,7 @@ def examine(config: Config, language: str, api_key: str = "") -> list[FindingRec
     at_port, runs = port.look(service)
     found += at_port
     if runs:
+        found += _presence(config)
         answered = _ask(service, language)
         if answered is not None:
             return [*(finding.record(language) for finding in found), *answered]
@@ -147,6 +148,26 @@ def _ask(service: port.Service, language: str) -> list[FindingRecord] | None:
     if asked.status != 200 or not isinstance(asked.body, dict):
         return None
     return msgspec.convert(asked.body["findings"], list[FindingRecord])
+
+
+def _presence(config: Config) -> list[Finding]:
+    """The one-time code of a service without a login; it is read here, because the service tells it nobody."""
+    file = config.state / PRESENCE_FILE
+    try:
+        code = file.read_text("ascii").strip()
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError):
+        return [
+            good(
+                Check.ACCESS,
+                f"Входу за паролем немає; одноразовий код для інших комп’ютерів у файлі {file}",
+                f"There is no login; the one-time code for other computers is in {file}",
+            )
+        ]
+    uk = f"Входу за паролем немає; з іншого комп’ютера його замінює одноразовий код {code}"
+    en = f"There is no login; from another computer the one-time code {code} stands for it"
+    return [good(Check.ACCESS, uk, en)]
 
 
 def _no_answer() -> Finding:

@@ -19,10 +19,7 @@ FAMILIES = (FRAMING, BODIES, ACCESS, FILES)
 SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS)
 """Stages that serve many variants: each leaves them as they were."""
 
-AWAITED = {
-    r"access\.stranger-(key|login)$": "host",
-    r"access\.hardened-(page|receipts|log-page)": "host",
-}
+AWAITED = {}
 
 _desks: dict[tuple[Stage, bool], Desk] = {}
 

@@ -12,7 +12,7 @@ import msgspec
 import dmtwisted
 from web.answers import Error
 from web.cloud import PATH as CLOUD
-from web.gate import Rule, rule_of
+from web.gate import METRICS, Rule, rule_of
 from web.openapi.paths import Entry
 from web.openapi.recorder import Schema, ref
 from web.openapi.routes import Route
@@ -31,7 +31,7 @@ STATUSES = {
     303: "Done; the next page is in `Location`.",
     304: "Not changed since the caller loaded it.",
     400: "The body is not JSON, or too long; or the header `Host` is no name.",
-    401: "Wrong login; or the service is hardened and requires a valid `x-api-key`.",
+    401: "Wrong login; or a valid `x-api-key` is required, or the one-time code until there is a login.",
     403: "The role, the device, the address of the caller or the origin of the page is not allowed.",
     404: "Not found.",
     405: "Wrong method: see `Allow`.",
@@ -193,10 +193,10 @@ def _answers(route: Route, entry: Entry) -> Iterator[tuple[int, Any]]:
     rule = rule_of(route.path.encode())
     reads = route.method == "GET"
     common: dict[int, Any] = {400: Error, 405: Error, 403: Error, 421: Error}
-    if rule is Rule.TASK:
+    if rule is Rule.TASK or route.path.encode() == METRICS:
         common |= {401: Error}
     elif rule is Rule.API:
-        common |= {401: Error, 302: "", 404: Error, 500: Error, 503: Error}
+        common |= {401: Error, 302: "", 404: Error, 429: Error, 500: Error, 503: Error}
         if entry.query or entry.body is not None:
             common |= {422: Error}
         if not reads:

@@ -78,6 +78,7 @@ class Pages:
     :param exposed: whether every page warns that the network has access without a login.
     :param registers: the registers that every page warns of.
     :param word: what stands in place of `main` in links.
+    :param asks_for_code: whether the reader needs the one-time code to change anything.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class Pages:
         exposed: Callable[[], bool],
         registers: Callable[[], Registers] = Registers,
         word: str = "",
+        asks_for_code: Callable[[IRequest], bool] = lambda request: False,
     ) -> None:
+        self._asks_for_code = asks_for_code
         self._default, self._training, self._login_on, self._exposed = default_language, training, login_on, exposed
         self._registers = registers
         self._main = f'"/dm/{word or "main"}/'
@@ -110,6 +113,7 @@ class Pages:
                 "login_on": self._login_on(),
                 "exposed": self._exposed(),
                 "odd": self._registers(),
+                "asks_for_code": self._asks_for_code(request),
                 "version": dmtwisted.__version__,
                 "path": request.path.decode("latin-1"),
                 "person": permit.name,

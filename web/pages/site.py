@@ -83,6 +83,7 @@ class PageSite:
         certificate: Callable[[], Awaitable[CertificateStatus]],
         examination: Examination,
         backups: Backups,
+        asks_for_code: Callable[[Any], bool],
     ) -> None:
         self._core, self._database, self._certificate = core, database, certificate
         self._examination, self._backups = examination, backups
@@ -93,6 +94,7 @@ class PageSite:
             lambda: is_exposed(core),
             lambda: warned_of(core),
             core.config.server.path_alias,
+            asks_for_code,
         )
         self._main = f"/dm/{core.config.server.path_alias or 'main'}/".encode()
         self._day = DaySales(core.store)

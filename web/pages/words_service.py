@@ -4,8 +4,16 @@ from __future__ import annotations
 
 SERVICE: dict[str, tuple[str, str]] = {
     "exposed": (
-        "Сервіс доступний у мережі без пароля: будь-хто в ній може змінити налаштування.",
-        "The service is open to the network without a password: anybody there can change the settings.",
+        "Сервіс доступний у мережі без пароля: будь-хто в ній бачить чеки й налаштування.",
+        "The service is open to the network without a password: anybody there can see receipts and settings.",
+    ),
+    "presence_code": ("Одноразовий код", "One-time code"),
+    "presence_enter": ("Підтвердити", "Confirm"),
+    "presence_why": (
+        "Без нього цей браузер нічого не може змінити. Код показують консоль сервісу, dmtwisted doctor і файл"
+        " presence-code у теці стану.",
+        "Without it this browser cannot change anything. The console of the service, dmtwisted doctor and the file"
+        " presence-code in the state folder show it.",
     ),
     "exposed_link": ("Увімкнути пароль", "Switch the login on"),
     "areas": ("Розділи налаштувань", "Sections of the settings"),

@@ -36,6 +36,8 @@ export async function ask(method, path, body) {
     location.assign("/login?next=" + encodeURIComponent(location.pathname));
     throw new NoAnswer();
   }
+  // A change needs the one-time code, until there is a login.
+  if (answer.status === 401) $("#presence-code")?.focus();
   if (answer.status === 204) return { status: 204, json: {}, text: "" };
   try {
     const text = await answer.text();

@@ -1,6 +1,6 @@
 // On every page: switch the language, log out, and keep the page up to date.
 
-import { $, $$, ask, words } from "./base.js";
+import { $, $$, ask, askOrNull, words } from "./base.js";
 
 const IDLE = 10 * 60_000; // The web interface asks for the login again after ten minutes (specification 5.4).
 const CALM = 1500; // Milliseconds between two reloads: many events cause one reload.
@@ -23,6 +23,15 @@ for (const button of $$("[data-logout]")) {
     location.assign("/login");
   });
 }
+
+// Without a login, the one-time code opens a session.
+
+$("#presence")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const { status, json } = await askOrNull("POST", "/login", { code: $("#presence-code").value });
+  if (status === 200) location.reload();
+  else $("#presence-trouble").textContent = json?.errortxt || words.no_answer;
+});
 
 // Reload: fetch the same page, and replace its live parts.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dmtwisted import __version__
-from dmtwisted.config import BACKUPS
+from dmtwisted.config import BACKUPS, PRESENCE_FILE
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import (
     DATABASE,
@@ -42,6 +42,7 @@ FOLDER = BACKUPS
 
 NOT_KEPT = (
     FOLDER,
+    PRESENCE_FILE,
     "before-restore-*",
     "restoring-*",
     ".backup*",
