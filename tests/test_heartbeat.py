@@ -85,15 +85,15 @@ TASKS: tuple[tuple[str, object, int], ...] = (
 )
 """The worst bodies, each with the result that it has."""
 
-POST = b"POST /dm/execute HTTP/1.1\r\nHost: x\r\n"
+POST = b"POST /dm/execute HTTP/1.1\r\nHost: localhost\r\n"
 
 BYTES = (
     POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 700_000,
     b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 700_000,
     b"GET / HTTP/1.1\r\na: b\r\n" + b" x\r\n" * 700_000,
-    b"GET /dm/api/v3/receipts?" + b"&".join([b"a=b"] * 4000) + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n" * 50_000,
-    b"GET /dm/api/v3/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 3000,
+    b"GET /dm/api/v3/receipts?" + b"&".join([b"a=b"] * 4000) + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50_000,
+    b"GET /dm/api/v3/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3000,
     (POST + b"Content-Length: 2\r\n\r\n{}") * 30_000,
 )
 """The worst connections; nobody reads their answers."""
