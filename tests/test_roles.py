@@ -493,7 +493,10 @@ class StreamTests(RolesCase):
             ),
             (self.cookies[Role.CASHIER], lambda: access.log_out(token)),
             (self.cookies[Role.MANAGER], lambda: self.now(access.remove(people[Role.MANAGER]))),
-            (self.cookies[Role.INTEGRATOR], lambda: self.now(access.change(people[Role.INTEGRATOR], {}, "інший"))),
+            (
+                self.cookies[Role.INTEGRATOR],
+                lambda: self.now(access.change(people[Role.INTEGRATOR], {}, "інший пароль")),
+            ),
             (
                 self.cookies[Role.WATCHER],
                 lambda: self.now(access.change(people[Role.WATCHER], {"role": Role.MANAGER})),
@@ -560,6 +563,8 @@ class UserTests(RolesCase):
             ({"login": ""}, "login"),
             ({"login": "admin"}, "login"),
             ({"password": ""}, "password"),
+            ({"password": "123"}, "password"),
+            ({"password": "olena2024"}, "password"),
             ({"role": "owner"}, "role"),
             ({"role": "cashier"}, "devices"),
             ({"role": "integrator", "devices": ["none"]}, "devices"),
