@@ -576,6 +576,7 @@ class UserTests(RolesCase):
         self.assertEqual(self.wrong("DELETE", first, None)[0], "role")
         path, text = self.wrong("PATCH", first, {"role": "manager"})
         self.assertEqual((path, text), ("role", "the last administrator stays; make another one first"))
+        self.assertEqual(self.request("GET", DEVICES, headers=[self.cookies[Role.ADMINISTRATOR]]).status, 200)
         self.ask("POST", USERS, {"login": "second", "password": "kavun-7-lito", "role": "administrator"})
         self.assertEqual(self.ask("DELETE", first).status, 204)
         self.assertEqual(self.log_in("admin", PASSWORD).status, 401)
