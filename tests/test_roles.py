@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from dmtwisted.access import passwords
 from dmtwisted.access.roles import BOUND, Role
 from dmtwisted.changes import Action, Area, record_of
+from dmtwisted.config import ServerConfig
 from dmtwisted.store.values import CHANGE, OperationQuery
 from tests.example_day import every_route
 from tests.shop import Shop
@@ -439,6 +440,18 @@ class TaskTests(RolesCase):
                 self.assertEqual(self.asked(route, "test", *headers).status, expected, (route, headers))
         self.assertEqual(self.request("OPTIONS", EXECUTE).status, 204)
 
+    def test_hardened(self) -> None:
+        """In the hardened profile a task needs a key or a session with the right to it, not just any."""
+        self.configure(ServerConfig(hardened=True))
+        for headers, expected in (
+            ((), 401),
+            ((self.keys[Role.WATCHER],), 403),
+            ((self.keys[Role.INTEGRATOR],), 200),
+            ((self.keys[Role.ADMINISTRATOR],), 200),
+        ):
+            self.assertEqual(self.asked("POST /dm/execute", "test", *headers).status, expected, headers)
+        self.assertEqual(self.asked("POST /dm/execute", "other", self.keys[Role.INTEGRATOR]).status, 403)
+
     def test_no_effect(self) -> None:
         """A refused task leaves no trace at the device."""
         self.request("POST", EXECUTE, fiscal(0, "t") | {"device": "other"}, [self.keys[Role.CASHIER]])
@@ -495,7 +508,7 @@ class StreamTests(RolesCase):
             (self.cookies[Role.MANAGER], lambda: self.now(access.remove(people[Role.MANAGER]))),
             (
                 self.cookies[Role.INTEGRATOR],
-                lambda: self.now(access.change(people[Role.INTEGRATOR], {}, "інший пароль")),
+                lambda: self.now(access.change(people[Role.INTEGRATOR], {}, "kavun-7-lito")),
             ),
             (
                 self.cookies[Role.WATCHER],
@@ -581,6 +594,7 @@ class UserTests(RolesCase):
         self.assertEqual(self.wrong("DELETE", first, None)[0], "role")
         path, text = self.wrong("PATCH", first, {"role": "manager"})
         self.assertEqual((path, text), ("role", "the last administrator stays; make another one first"))
+        self.assertEqual(self.request("GET", DEVICES, headers=[self.cookies[Role.ADMINISTRATOR]]).status, 200)
         self.ask("POST", USERS, {"login": "second", "password": "kavun-7-lito", "role": "administrator"})
         self.assertEqual(self.ask("DELETE", first).status, 204)
         self.assertEqual(self.log_in("admin", PASSWORD).status, 401)

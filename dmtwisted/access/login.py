@@ -287,6 +287,8 @@ class Access:
             first, *others = known.everybody or (Person(FIRST, "", ""),)
             return Login.of((msgspec.structs.replace(first, login=name, hash=hash), *others))
 
+        # What is refused ends nothing.
+        changed(self._row.value)
         ended = self.people[0].id if self.people else FIRST
         try:
             await self._row.change(changed)
@@ -359,6 +361,8 @@ class Access:
             there = tuple(one for one in people if one is not None)
             return known if there == known.everybody else Login.of(there)
 
+        # What is refused ends nothing.
+        after(self._row.value)
         try:
             return (await self._row.change(after)).everybody
         finally:

@@ -242,6 +242,71 @@ class SigningKeyTests(ServicePageCase):
         self.assertEqual((settings["name"], settings["shopad"]), ("ТОВ «Крамниця»", "м. Київ"))
 
 
+class PeopleTests(ServicePageCase):
+    """People with roles, and keys with roles."""
+
+    def setUp(self) -> None:
+        """The owner is logged in and looks at the settings."""
+        super().setUp()
+        self.ids = {name: device["dev_id"] for name, device in self.devices().items()}
+        self.switch_on()
+        self.go("/dm/main/settings")
+        self.page.wait_for_url(LOGIN)
+        self.log_in()
+        self.see("#live-people li:has-text('owner')")
+
+    def test_cashier(self) -> None:
+        """A cashier is added with the keyboard, logs in to her register alone, and changes her password."""
+        self.page.focus("#person-login")
+        for text in ("olena", "\t", PASSWORD, "\t"):
+            self.page.keyboard.press("Tab") if text == "\t" else self.page.keyboard.type(text)
+        self.page.keyboard.press("ArrowDown")
+        self.page.keyboard.press("ArrowDown")
+        self.see("#new-person fieldset")
+        self.page.focus(f"#new-person fieldset input[value='{self.ids['test']}']")
+        self.page.keyboard.press("Space")
+        self.page.keyboard.press("Enter")
+        self.see("#live-people li:has-text('olena'):has-text('касир: test')")
+        self.click("[data-logout]")
+        self.page.wait_for_url(LOGIN)
+        self.fill("[name=login]", "olena")
+        self.fill("[name=pass]", PASSWORD)
+        self.page.keyboard.press("Enter")
+        self.see("h1:has-text('Огляд')")
+        self.assertEqual(self.page.query_selector_all("nav a[href='/dm/main/settings']"), [])
+        self.click(f"a.button[href='/dm/main/registers/{self.ids['test']}']")
+        self.click("[data-task='0']")
+        self.see("#outcome:has-text('Відкрити зміну')")
+        self.assertIsNone(self.page.query_selector("[data-mode]"))
+        self.go("/dm/main/settings")
+        self.see("h1:has-text('Немає права')")
+        self.click("a[href='/dm/main/me']")
+        self.fill("#old", PASSWORD)
+        self.fill("#password", "kavun-7-lito")
+        self.fill("#again", "kavun-7-lita")
+        self.click("#own-password button")
+        self.assertIn("/dm/main/me", self.page.url)
+        self.fill("#again", "kavun-7-lito")
+        self.click("#own-password button")
+        self.page.wait_for_url(LOGIN)
+
+    def test_changed(self) -> None:
+        """A key gets another role in a dialog, which can be left without a change; the owner stays administrator."""
+        self.fill("#key-name", "Каса 1")
+        self.click("#new-key button")
+        self.see("#outcome .code")
+        self.click("#live-keys [data-change]")
+        self.click("#change-grant [data-close]")
+        self.click("#live-keys [data-change]")
+        self.page.select_option("#grant-role", "integrator")
+        self.page.check(f"#change-grant fieldset input[value='{self.ids['pos']}']")
+        self.click("#change-grant button.main")
+        self.see("#live-keys li:has-text('інтегратор: pos')")
+        self.click("#live-people [data-person]")
+        self.click("#sure-person button[value='yes']")
+        self.see("#outcome:has-text('останній адміністратор')")
+
+
 class LoginLimitTests(ServicePageCase):
     """The login, and how long it lasts."""
 
