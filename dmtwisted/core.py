@@ -11,7 +11,8 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from dmtwisted.access.login import Access
-from dmtwisted.changes import Action, Area, Changes
+from dmtwisted.access.tls_orders import lasting_facts
+from dmtwisted.changes import Action, Area, Changes, record_of
 from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import CALLED, Config
@@ -26,7 +27,7 @@ from dmtwisted.retention import Retention
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import StoreDamaged, StoreFailed
+from dmtwisted.store.values import CHANGE, OperationQuery, StoreDamaged, StoreFailed
 from dmtwisted.system.crew import Crew
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ TRAINING_REGISTER = "test"
 
 TRAINING_TERMINAL = "pos"
 """And its terminal."""
+
+MOST_CERTIFICATES = 50
+"""Changes of the certificate among which the newest that names one is looked for."""
 
 LATEST_READY = 3.0
 """Seconds after which the service is ready even if a device has not answered."""
@@ -106,6 +110,7 @@ class Core:
         await self.settings.open()
         await self.access.open()
         await self.devices.open()
+        await self._note_certificate()
         if self.config.service.training and not list(self.devices):
             batch = {"terminal": TRAINING_TERMINAL, "printer": DEFAULT_PRINTER}
             await self.devices.add(TRAINING_REGISTER, REGISTER, "training", {"batch": batch})
@@ -119,6 +124,17 @@ class Core:
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
         asked.addCallback(lambda _: self._now_ready())
+
+    async def _note_certificate(self) -> None:
+        """Record a certificate that the journal of changes does not know: it came while the service did not run."""
+        if self.certificate is None:
+            return
+        asked = OperationQuery(kinds=[CHANGE], key=Area.CERTIFICATE, limit=MOST_CERTIFICATES)
+        found = [record_of(row) for row in (await self.store.find_operations(asked)).operations]
+        known = next((one.after for one in found if one.after.get("fingerprint")), {})
+        now = lasting_facts(self.certificate.status())
+        if known.get("fingerprint") != now.get("fingerprint"):
+            self._certificate_replaced(known, now)
 
     def _certificate_replaced(self, before: dict[str, Any], after: dict[str, Any]) -> None:
         """Record that the files of the certificate were replaced by somebody outside of the service."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock, skipIf, skipUnless
 
+import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands.launch import finish_restore
@@ -31,7 +32,7 @@ from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.opening import open_rows
 from dmtwisted.store.restored import NAME as RESTORED
 from dmtwisted.store.revisions import MOVING, head
-from dmtwisted.store.rows import SCHEMA, CarryError
+from dmtwisted.store.rows import SCHEMA, CarryError, Rows
 from dmtwisted.store.sqlite import rows as sqlite_rows
 from dmtwisted.store.sqlite.file import take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
@@ -165,10 +166,21 @@ class BackupCase(SynchronousTestCase):
 
 def marks_of(path: Path) -> dict[str, TableMark]:
     """What the tables of a file amount to, without what a restore notes."""
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("DELETE FROM setting WHERE name = ?", (RESTORED,))
-    with SqliteRows(path, reading=True) as rows:
-        return marks(rows, nobody)
+    with SqliteRows(path) as rows:
+        return marks_without_notes(rows)
+
+
+def marks_without_notes(rows: Rows) -> dict[str, TableMark]:
+    """What the tables amount to, without the mark of a restore, and without the records of commands."""
+    [(records,)] = rows.ask("SELECT count(*) FROM operation WHERE kind = 'change' AND device_n = 0")
+    rows.ask(f"DELETE FROM setting WHERE name = '{RESTORED}'")
+    rows.ask("DELETE FROM operation WHERE kind = 'change' AND device_n = 0")
+    for table in ("seal", "chain"):
+        rows.ask(f"DELETE FROM {table} WHERE device_n = 0")
+    found = marks(rows, nobody)
+    for table in ("operation", "seal"):
+        found[table] = msgspec.structs.replace(found[table], counter=found[table].counter - records)
+    return found
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -661,6 +673,20 @@ class RestoreTests(BackupCase):
         self.assertEqual(decided, {True, False})
         self.assertEqual(key, KEY)
 
+    def test_recorded(self) -> None:
+        """The restored database says who restored it, from what, and is sealed; the backup before it does not."""
+        self.fill()
+        self.backup()
+        self.restored()
+        with SqliteRows(self.path, reading=True) as rows:
+            [(key, request)] = rows.ask("SELECT \"key\", request FROM operation WHERE kind = 'change'")
+        told = json.loads(request)
+        self.assertEqual((key, told["by"], told["action"]), ("database", "command", "restored"))
+        self.assertEqual((told["subject"], bool(told["name"])), (self.archive.name, True))
+        self.assertEqual(set(told["after"]), {"made", "version", "database"})
+        status, out, err = self.command("db", "check", "--state", str(self.state))
+        self.assertEqual((status, "no faults" in out), (0, True), out + err)
+
     def test_restore_under_way(self) -> None:
         """A service does not start while another process completes a restore."""
         (self.state / PLAN).write_text('{"steps": [], "folders": []}')
@@ -689,6 +715,9 @@ class ServerTests(BackupCase):
         one, other = self.database(), self.database()
         status, _, err = self.command("db", "move", "--to", _url(one))
         self.assertEqual(status, 0, err)
+        with open_rows(_url(one)) as rows:
+            self.assertEqual(marks_without_notes(rows), before)
+            before = marks(rows, nobody)
         self.path.unlink()
         status, _, err = self.command("backup", "--config", one, "--to", str(self.archive))
         self.assertEqual(status, 0, err)
@@ -698,8 +727,7 @@ class ServerTests(BackupCase):
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
         self.assertEqual(status, 0, err)
         with open_rows(_url(other)) as rows:
-            rows.ask(f"DELETE FROM setting WHERE name = '{RESTORED}'")
-            self.assertEqual(marks(rows, nobody), before)
+            self.assertEqual(marks_without_notes(rows), before)
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
         self.assertEqual(status, 1)
         self.assertIn("holds data already", err)
@@ -822,7 +850,7 @@ class ServerTests(BackupCase):
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
         self.assertEqual(status, 0, err)
         with open_rows(_url(other)) as rows:
-            self.assertEqual(marks(rows, nobody), before)
+            self.assertEqual(marks_without_notes(rows), before)
 
 
 def _url(config: str) -> str:

@@ -8,6 +8,8 @@ import csv
 import hashlib
 import json
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted import backups
 from dmtwisted.changes import CALLER, LONGEST_VALUE, Action, Area, By, Caller, Changes, Hidden, differences
+from dmtwisted.commands import tls
+from dmtwisted.commands.main import main
+from dmtwisted.config import TlsConfig
+from dmtwisted.store.carry.checking import check
+from dmtwisted.store.migrate import upgrade
+from dmtwisted.store.sqlite.file import take_lock
+from dmtwisted.store.sqlite.rows import SqliteRows
 from dmtwisted.store.values import CHANGE, OperationQuery, StoreFailed
 from dmtwisted.store.verification import verify
 from tests.certificates import key_pem, make_certificate, make_key, pem
@@ -499,6 +508,50 @@ class OutcomeTests(ChangeCase):
         self.assertEqual(self.changes(), [])
 
 
+class CertificateTests(ChangeCase):
+    """A certificate that somebody replaces on the disk."""
+
+    def write(self) -> None:
+        """Another certificate in the files of the service."""
+        key = make_key()
+        (self.shop.state / "own.pem").write_bytes(pem(make_certificate(MORNING, key)) + key_pem(key))
+
+    def seen(self) -> list[tuple[object, ...]]:
+        """Whether each change knows what was there before and after, newest first."""
+        told = self.changes(kind="certificate")
+        return [
+            (one["by"], one["action"], *("fingerprint" in one[side] for side in ("before", "after"))) for one in told
+        ]
+
+    def test_replaced(self) -> None:
+        """It is recorded when the service takes it up, or at its next start; the same one is not recorded again."""
+        self.write()
+        file = str(self.shop.state / "own.pem")
+        self.shop._config = replace(self.shop._config, tls=TlsConfig(file, file))
+
+        def start() -> None:
+            if self.shop.core.certificate is not None:
+                self.shop.core.certificate.close()
+            self.shop.crash()
+            self.door = Door(self.shop.core)
+
+        start()
+        first = [("service", "replaced", False, True)]
+        self.assertEqual(self.seen(), first)
+        self.write()
+        self.shop.clock.pump([5.0] * 3)
+        later = ("service", "replaced", True, True)
+        self.assertEqual(self.seen(), [later, *first])
+        start()
+        self.assertEqual(self.seen(), [later, *first])
+        self.write()
+        start()
+        self.assertEqual(self.seen(), [later, later, *first])
+        self.assertEqual(self.request("POST", "/dm/api/v3/tls/reload", {}).status, 200)
+        start()
+        self.assertEqual(len(self.seen()), 4)
+
+
 class ListTests(ChangeCase):
     """List, file and page."""
 
@@ -583,6 +636,64 @@ class ListTests(ChangeCase):
         self.assertIn(
             "kind=settings&amp;from=20260921" if "kind=settings&amp;from" in body else "from=20260921", body
         )
+
+
+class CommandTests(SynchronousTestCase):
+    """Commands while the service is stopped, and while it runs."""
+
+    def setUp(self) -> None:
+        """A state folder with a database."""
+        self.state = Path(self.mktemp()).absolute()
+        self.state.mkdir()
+        self.file = self.state / "dmtwisted.db"
+        upgrade(f"sqlite:///{self.file}")
+
+    def command(self, *words: str) -> None:
+        """Run a command that must succeed."""
+        with redirect_stdout(StringIO()), self.assertRaises(SystemExit) as ended:
+            main([*words, "--state", str(self.state)])
+        self.assertFalse(ended.exception.code)
+
+    def recorded(self) -> list[tuple[object, ...]]:
+        """Action, outcome and the names of the certificate of each change, oldest first; all sealed."""
+        with SqliteRows(self.file, reading=True) as rows:
+            found = rows.ask("SELECT request FROM operation WHERE kind = 'change' ORDER BY n")
+            self.assertEqual(check(rows, lambda *_: None).faults, [])
+        told = [json.loads(request) for (request,) in found]
+        self.assertLessEqual({one["by"] for one in told}, {"command"})
+        return [
+            (one["action"], one.get("outcome", "done"), "names" in one.get("after", {}), bool(one["name"]))
+            for one in told
+        ]
+
+    def test_tls(self) -> None:
+        """A certificate that is made and removed has a record of each, with the user of the operating system."""
+        self.command("tls", "authority", "--name", "till.shop")
+        self.command("tls", "remove")
+        self.assertEqual(self.recorded(), [("issued", "done", True, True), ("deleted", "done", False, True)])
+
+    def test_interrupted(self) -> None:
+        """What is interrupted has a record that says so."""
+
+        def fail(*_: object) -> None:
+            with SqliteRows(self.file, reading=True) as rows:
+                self.begun = rows.ask("SELECT request FROM operation WHERE kind = 'change'")
+            raise KeyboardInterrupt
+
+        self.patch(tls, "install_at", fail)
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()), self.assertRaises(SystemExit):
+            main(["tls", "authority", "--state", str(self.state)])
+        self.assertIn(b'"outcome":"begun"', self.begun[0][0])
+        self.assertEqual(self.recorded(), [("issued", "failed", True, True)])
+
+    def test_running(self) -> None:
+        """While a service has the database, it is the service that records what it sees."""
+        with take_lock(f"{self.file}.lock", 0):
+            self.command("tls", "authority")
+        self.assertEqual(self.recorded(), [])
+        self.file.unlink()
+        self.command("tls", "authority")
+        self.assertFalse(self.file.exists())
 
 
 UNRECORDED = {

@@ -21,7 +21,7 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 from dmtwisted.commands import database as command
 from dmtwisted.commands.main import main
 from dmtwisted.commands.progress import ProgressBar
-from dmtwisted.store.carry import moving
+from dmtwisted.store.carry import checking, moving
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.carry.moving import Moved, catch_up, move
@@ -70,7 +70,7 @@ def run(kill_at):
         note = theirs.note
         theirs.note = lambda *given: (step(), note(*given), step())
         ended = theirs.end_notes
-        theirs.end_notes = lambda revision: (step(), ended(revision))
+        theirs.end_notes = lambda *given: (step(), ended(*given))
         moved = moving.move(ours, theirs, lambda: upgrade_to(target, "head"), step)
     print(moved.carried)
 
@@ -602,6 +602,12 @@ class CommandTests(MoveCase):
         self.assertEqual(status, 0)
         self.assertIn("moved and compared: equal", out)
         self.assertIn(f'url = "sqlite:///{target}"', out)
+        with SqliteRows(target, reading=True) as rows:
+            [(request,)] = rows.ask("SELECT request FROM operation WHERE kind = 'change'")
+            self.assertEqual(checking.check(rows, nobody).faults, [])
+        told = json.loads(request)
+        self.assertEqual((told["by"], told["action"]), ("command", "moved"))
+        self.assertEqual(told["after"], {"database": f"SQLite file {target}"})
         status, _, err = self.db("move", *self.configured(), "--to", f"sqlite:///{target}")
         self.assertEqual((status, err.count("\n")), (1, 1))
         self.assertIn("holds data already", err)

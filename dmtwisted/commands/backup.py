@@ -10,8 +10,18 @@ from typing import ClassVar
 
 from twisted.python import usage
 
+from dmtwisted.changes import Action, Area, command_change
 from dmtwisted.commands.progress import ProgressBar
-from dmtwisted.commands.shared import PLACE, CommandOptions, FileOptions, configuration, moment, stamp, status_of
+from dmtwisted.commands.shared import (
+    PLACE,
+    CommandOptions,
+    FileOptions,
+    configuration,
+    moment,
+    operator,
+    stamp,
+    status_of,
+)
 from dmtwisted.config import BACKUPS, Config
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.backing_up import make_backup
@@ -88,13 +98,17 @@ def restore(options: usage.Options) -> int:
     def upgrade(url: str) -> None:
         upgrade_to(url, "head")
 
+    facts = {"made": moment(manifest.made), "version": manifest.version, "database": manifest.database}
+    change = command_change(operator(), Area.DATABASE, Action.RESTORED, now, subject=path.name, after=facts)
     with ProgressBar("steps") as progress:
         if config.sqlite_file is not None:
-            old = restore_file(path, config.state, config.sqlite_file, log, upgrade, now, progress)
+            old = restore_file(path, config.state, config.sqlite_file, log, upgrade, now, progress, change)
         else:
             url = config.database_url
             with open_rows(url) as rows:
-                old = restore_rows(path, config.state, rows, log, lambda: upgrade(url), upgrade, now, progress)
+                old = restore_rows(
+                    path, config.state, rows, log, lambda: upgrade(url), upgrade, now, progress, change
+                )
     print(f"restored; the previous data is in {old}" if old.exists() else "restored; there was no previous data")
     return 0
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from twisted.python import usage
 
+from dmtwisted.changes import Action, Area, command_change
 from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.commands.shared import (
     PLACE,
@@ -22,6 +23,7 @@ from dmtwisted.commands.shared import (
     Group,
     configuration,
     moment,
+    operator,
     options_class,
     stamp,
     status_of,
@@ -200,7 +202,11 @@ def move(options: usage.Options) -> int:
         print(f"from {source.name}\nto   {target.name}", flush=True)
         source.keep_others_out(moving.PATIENCE)
         expect_nothing_pending(config.state)
-        moved = moving.move(source, target, lambda: upgrade_to(to, "head"), progress, bool(options["anew"]))
+        facts = {"before": {"database": source.name}, "after": {"database": target.name}}
+        change = command_change(operator(), Area.DATABASE, Action.MOVED, int(time.time() * 1000), **facts)
+        moved = moving.move(
+            source, target, lambda: upgrade_to(to, "head"), progress, bool(options["anew"]), change=change
+        )
     _print_sums(moved.sums.items())
     print(f"moved and compared: equal ({moved.carried:,} rows by this run)")
     print("the old database did not change; this setting makes the service use the new one:\n")

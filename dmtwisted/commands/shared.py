@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,9 +11,13 @@ from typing import Any, ClassVar
 
 from twisted.python import usage
 
+from dmtwisted.changes import By, Caller
 from dmtwisted.clock import kyiv
 from dmtwisted.config import Config, ConfigError, Overrides, load
 from dmtwisted.system.files import describe_error
+
+if sys.platform != "win32":
+    import pwd
 
 PLACE: list[list[object]] = [
     ["config", "c", None, "The configuration file (TOML)."],
@@ -90,6 +96,21 @@ def configuration(options: usage.Options) -> Config:
     """
     config, state = (Path(options[name]) if options[name] else None for name in ("config", "state"))
     return load(config, Overrides(state=state, port=options.get("port")))
+
+
+def operator() -> Caller:
+    """The user of the operating system who runs the command, for the journal of changes."""
+    if sys.platform == "win32":
+        name = getpass.getuser()
+    else:
+        # Not what the environment says: anybody can change that.
+        user = os.getuid()
+        try:
+            name = pwd.getpwuid(user).pw_name
+        except KeyError:
+            name = str(user)
+    behind = os.environ.get("SUDO_USER", "")
+    return Caller(By.COMMAND, f"{name} (sudo {behind})" if behind else name)
 
 
 def moment(at: int) -> str:

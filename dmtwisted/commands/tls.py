@@ -12,8 +12,11 @@ from typing import Any, ClassVar
 from twisted.python import usage
 
 from dmtwisted.access.authority import NOT_PERMITTED, TRUST, authority_file
-from dmtwisted.access.certificates import BadCertificate, Identity, check, read_any, read_pem, remarks
+from dmtwisted.access.certificates import BadCertificate, Identity, check, facts, read_any, read_pem, remarks
 from dmtwisted.access.tls_install import certify, install_at, remove_from
+from dmtwisted.access.tls_orders import lasting_facts
+from dmtwisted.changes import Action, Area
+from dmtwisted.commands.recording import recorded
 from dmtwisted.commands.shared import (
     PLACE,
     CommandOptions,
@@ -92,7 +95,8 @@ def install(options: usage.Options, now: float) -> int:
     file = Path(options["file"])
     identity = read_any(file, password, Path(options["key"]) if options["key"] else None)
     check(identity, now, file)
-    _install(identity, config)
+    with recorded(config, Area.CERTIFICATE, Action.INSTALLED, now, lasting_facts(facts(identity, now))):
+        _install(identity, config)
     _show(identity, now)
     return 0
 
@@ -114,7 +118,8 @@ def authority(options: usage.Options, now: float) -> int:
     """Create or open the local authority, and install a certificate for this machine."""
     config = configuration(options)
     made = certify(config.state, options["names"], now, bool(options["new"]))
-    _install(made.identity, config)
+    with recorded(config, Area.CERTIFICATE, Action.ISSUED, now, lasting_facts(facts(made.identity, now))):
+        _install(made.identity, config)
     _show(made.identity, now)
     for name in made.left_out:
         print(f"warning: {name}: {NOT_PERMITTED}")
@@ -129,7 +134,9 @@ def remove(options: usage.Options, now: float) -> int:
     config = configuration(options)
     if config.tls.given and not config.tls_is_installed:
         raise ConfigError("[tls] the configuration names the certificate; remove it there")
-    if remove_from(config.state):
+    with recorded(config, Area.CERTIFICATE, Action.DELETED, now, {}):
+        removed = remove_from(config.state)
+    if removed:
         print("removed; from its next start the service uses HTTP")
     else:
         print("no certificate is installed")

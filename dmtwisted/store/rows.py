@@ -6,7 +6,7 @@ All methods block: they are for commands, never for the service.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
@@ -154,9 +154,13 @@ class Rows(ABC):
             self.ask(self.notes()[name])
             self.ask(f"DELETE FROM {NOTES} WHERE name = '{name}'")
 
-    def end_notes(self, revision: str) -> None:
-        """Drop the notes and let services in, which find ``revision``: both or neither, and on the disk."""
+    def end_notes(self, revision: str, last: Callable[[], object] = lambda: None) -> None:
+        """Drop the notes and let services in, which find ``revision``: both or neither, and on the disk.
+
+        :param last: called in that transaction, to add what the rows did not have where they came from.
+        """
         with self.transaction():
+            last()
             self.ask(f"DROP TABLE {NOTES}")
             self.ask(f"UPDATE alembic_version SET version_num = '{revision}'")
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.looking import expect_fit, fitness
+from dmtwisted.store.carry.recording import record
 from dmtwisted.store.revisions import MOVING, head
 from dmtwisted.store.rows import NOTES, PAGE, SCHEMA, CarryError, Rows
 from dmtwisted.store.schema import all_tables, shapes
 from dmtwisted.store.shapes import Key, Row, Shape, Sum
+from dmtwisted.store.values import Change
 
 PATIENCE = 10.0
 """Seconds to wait for a killed run of ours whose end the server has not noticed yet."""
@@ -45,13 +47,20 @@ class Moved:
 
 
 def move(
-    source: Rows, target: Rows, make: Make, report: Report, anew: bool = False, ready: Ready = lambda: None
+    source: Rows,
+    target: Rows,
+    make: Make,
+    report: Report,
+    anew: bool = False,
+    ready: Ready = lambda: None,
+    change: Change | None = None,
 ) -> Moved:
     """Copy every row of ``source`` into ``target``.
 
     :param make: makes the schema in the target.
     :param anew: delete first what an earlier run has copied.
     :param ready: called once, before the last step.
+    :param change: the record of the move, which the target gets with that step.
     :raises CarryError: when one of them is in use, the source is damaged, the target holds other data, or the sums
         differ.
     """
@@ -77,7 +86,7 @@ def move(
     sums = compare(source, target, report)
     reached("move.compared")
     ready()
-    target.end_notes(head())
+    target.end_notes(head(), lambda: None if change is None else record(target, change))
     return Moved(sums, carried)
 
 

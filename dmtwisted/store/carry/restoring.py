@@ -16,6 +16,7 @@ from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, names_in, state_files
 from dmtwisted.store.carry.moving import SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
+from dmtwisted.store.carry.recording import record
 from dmtwisted.store.carry.swapping import Step, carry_out, planned, to_disk, write_plan
 from dmtwisted.store.restored import NAME, Restored
 from dmtwisted.store.revisions import MOVING, head
@@ -25,6 +26,7 @@ from dmtwisted.store.shapes import Row, pages
 from dmtwisted.store.sqlite.file import Locked, take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
 from dmtwisted.store.urls import SQLITE
+from dmtwisted.store.values import Change
 
 Upgrade = Callable[[str], None]
 """Brings the database at a URL to the schema of this version."""
@@ -47,11 +49,13 @@ def _counted(path: Path, report: Report) -> Callable[[int], None]:
 
 
 def restore_file(
-    backup: Path, state: Path, database: Path, leave_out: Iterable[Path], upgrade: Upgrade, now: int, report: Report
-) -> Path:
+    backup: Path, state: Path, database: Path, leave_out: Iterable[Path], upgrade: Upgrade, now: int, report: Report,
+    change: Change | None = None,
+) -> Path:  # fmt: skip
     """Replace the SQLite file ``database`` and the files of the state folder by those of a backup.
 
     :param now: milliseconds since 1970.
+    :param change: the record of the restore, which the restored database gets.
     :return: the folder with the replaced files.
     :raises CarryError: when the backup is damaged or newer, or the database is in use.
     :raises OSError: when a file cannot be written; then nothing was replaced, or the next start continues.
@@ -77,7 +81,7 @@ def restore_file(
                 with SqliteRows(fresh) as rows:
                     _load(folder, manifest, rows, backup.name, report)
             with SqliteRows(fresh) as rows:
-                set_mark(rows, manifest, now)
+                set_mark(rows, manifest, now, change)
                 rows.settle()
             old = _unused(state / f"before-restore-{_stamp(now)}")
             old_database = old if database.parent == state else _unused(database.parent / old.name)
@@ -96,7 +100,7 @@ def restore_file(
 
 def restore_rows(
     backup: Path, state: Path, target: Rows, leave_out: Iterable[Path], make: Callable[[], None],
-    upgrade: Upgrade, now: int, report: Report,
+    upgrade: Upgrade, now: int, report: Report, change: Change | None = None,
 ) -> Path:  # fmt: skip
     """Put the rows of a backup into the empty database ``target``, and its files into the state folder.
 
@@ -128,7 +132,7 @@ def restore_rows(
             _prove(folder / DATABASE, manifest, report)
             upgrade(f"{SQLITE}{folder / DATABASE}")
             with SqliteRows(folder / DATABASE) as rows:
-                set_mark(rows, manifest, now)
+                set_mark(rows, manifest, now, change)
                 move(rows, target, make, report, anew=True, ready=decide)
         else:
             if manifest.revision != head():
@@ -140,7 +144,7 @@ def restore_rows(
                 target.clear()
             else:
                 begin(target, make, f"the backup {backup.name}")
-            _load(folder, manifest, target, backup.name, report, now, decide)
+            _load(folder, manifest, target, backup.name, report, now, decide, change)
     return old
 
 
@@ -176,7 +180,7 @@ def _prove(path: Path, manifest: Manifest, report: Report) -> None:
 
 def _load(
     folder: Path, manifest: Manifest, target: Rows, name: str, report: Report, marked: int | None = None,
-    ready: Ready = lambda: None,
+    ready: Ready = lambda: None, change: Change | None = None,
 ) -> None:  # fmt: skip
     """Insert the rows, then compare the database with the manifest.
 
@@ -204,7 +208,7 @@ def _load(
     if _without_counters(marks(target, report)) != _without_counters(manifest.tables):
         raise CarryError("the restored rows differ from those that were backed up")
     if marked is not None:
-        set_mark(target, manifest, marked)
+        set_mark(target, manifest, marked, change)
     ready()
     target.end_notes(head())
 
@@ -213,8 +217,11 @@ def _without_counters(tables: dict[str, TableMark]) -> dict[str, tuple[int, str]
     return {name: (mark.rows, mark.sum) for name, mark in tables.items()}
 
 
-def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
-    """Mark the database as restored: no register may sell before its numbers were compared."""
+def set_mark(rows: Rows, manifest: Manifest, now: int, change: Change | None = None) -> None:
+    """Mark the database as restored: no register may sell before its numbers were compared.
+
+    :param change: the record of the restore.
+    """
     registers = [n for (n,) in rows.ask("SELECT n FROM device WHERE kind = 'register' ORDER BY n")]
     value = msgspec.json.encode(Restored(now, manifest.made, tuple(registers)))
     shape = next(shape for shape in shapes() if shape.name == "setting")
@@ -222,6 +229,8 @@ def set_mark(rows: Rows, manifest: Manifest, now: int) -> None:
         rows.ask(f"DELETE FROM setting WHERE name = '{NAME}'")
         row: Row = tuple({"name": NAME, "value": value}[column] for column in shape.columns)
         rows.add(shape, [row])
+        if change is not None:
+            record(rows, change)
 
 
 def _state_steps(folder: Path, state: Path, old: Path, leave_out: Iterable[Path]) -> Iterator[Step]:

@@ -195,10 +195,10 @@ class PostgresRows(Rows):
                 (name, value),
             )
 
-    def end_notes(self, revision: str) -> None:
+    def end_notes(self, revision: str, last: Callable[[], object] = lambda: None) -> None:
         """The last step of a move; its commit brings all before it to the disk."""
         self.ask("SET synchronous_commit TO on")
-        super().end_notes(revision)
+        super().end_notes(revision, last)
         # After many new rows: without this the first searches would be planned as for empty tables.
         self.ask("ANALYZE")
 

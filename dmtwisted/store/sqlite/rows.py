@@ -173,11 +173,11 @@ class SqliteRows(Rows):
     def note(self, name: str, value: str) -> None:
         self._db.execute(f"INSERT OR REPLACE INTO {NOTES} (name, value) VALUES (?, ?)", (name, value))
 
-    def end_notes(self, revision: str) -> None:
+    def end_notes(self, revision: str, last: Callable[[], object] = lambda: None) -> None:
         """The last step of a move."""
         # To the disk, with all that went before.
         self._db.execute("PRAGMA synchronous=FULL")
-        super().end_notes(revision)
+        super().end_notes(revision, last)
         self.ask("PRAGMA wal_checkpoint(TRUNCATE)")
         self.ask("PRAGMA journal_mode=WAL")
 
