@@ -498,6 +498,7 @@ batch.pay_types: the register has no payment type {} = batch.pay_types: каса
 batch.pay_types: rounding ({}) does not go to the terminal = batch.pay_types: заокруглення ({}) на термінал не йде
 {} is neither an address nor a network = {} не є ні адресою, ні мережею
 {} is not a host name = {} не є назвою вузла
+login and pass are expected = очікуються login і pass
 {} is not an origin; one like {} is expected = {} не є джерелом; потрібне на зразок {}
 {} is neither a host name nor an address = {} не є ні назвою вузла, ні адресою
 a name or an address = назва або адреса

@@ -29,7 +29,7 @@ from dmtwisted.commands import doctor as command
 from dmtwisted.commands import ready
 from dmtwisted.commands.doctor import DoctorOptions
 from dmtwisted.commands.ready import ReadyOptions
-from dmtwisted.config import Config, DatabaseConfig, LogConfig, ServerConfig, ServiceConfig, TlsConfig
+from dmtwisted.config import PRESENCE_FILE, Config, DatabaseConfig, LogConfig, ServerConfig, ServiceConfig, TlsConfig
 from dmtwisted.doctor import client, clock, database, devices, files, port, tls
 from dmtwisted.doctor.findings import Finding, Fix, Level
 from dmtwisted.doctor.service import Doctor, of_machine
@@ -667,6 +667,21 @@ class CommandTests(FaultCase):
         self.assertIn(" BAD  pos off\n       → plug\n", said)
         answers[DOCTOR] = port.Asked(302, None)
         self.assertIn("--api-key", self.told("-l", "en")[1])
+
+    def test_code(self) -> None:
+        """The one-time code of a running service is read from its file; who may not read it hears its place."""
+        answers = {DOCTOR: port.Asked(200, {"findings": []})}
+        self.patch(
+            port.Service, "ask", lambda _, method, path, *more: answers.get(path, port.Asked(200, {"status": "ok"}))
+        )
+        self.assertNotIn("one-time", self.told("-l", "en")[1])
+        file = self.state / PRESENCE_FILE
+        file.write_text("ABCD-2345\n")
+        self.assertIn("the one-time code ABCD-2345 stands for it", self.told("-l", "en")[1])
+        self.assertIn("одноразовий код ABCD-2345", self.told("-l", "uk")[1])
+        file.unlink()
+        file.mkdir()
+        self.assertIn(f"is in {file}", self.told("-l", "en")[1])
 
     def test_stopped(self) -> None:
         """Without a service the devices are tried from here, unless the database cannot be worked with."""

@@ -24,7 +24,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.config import ServerConfig, load
+from dmtwisted.config import PRESENCE_FILE, ServerConfig, load
 from dmtwisted.lab.children import family, free_port, is_writer
 from tests.specification import promises
 from tests.test_state_folder import open_paths
@@ -270,13 +270,39 @@ class StartTests(ProcessCase):
         self.assertEqual((service.wait(), service.complaints), (0, ""))
 
     def test_not_in_training(self) -> None:
-        """Without training no device is created by default, and only the log is printed."""
+        """Without training no device is created by default; only the log and the one-time code are printed."""
         service = self.spawn(*RUN, "--state", "state", "--port", "0")
         service.wait_until_ready()
         self.assertEqual(service.execute(sale())["res"], 1091)
         self.assertEqual(service.request("GET", "/dm/api/v3/devices"), (200, b'{"devices":[]}'))
-        for line in service.printed.splitlines():
-            self.assertRegex(line, r"^\d{4}-\d\d-\d\dT")
+        code = (self.folder / "state" / PRESENCE_FILE).read_text().strip()
+        [told] = [line for line in service.printed.splitlines() if not re.match(r"\d{4}-\d\d-\d\dT", line)]
+        self.assertTrue(told.endswith(f"this one-time code stands for it: {code}"), told)
+        self.assertNotIn(code.encode(), service.request("GET", "/dm/api/v3/log")[1])
+
+    def test_code(self) -> None:
+        """A used code is replaced on the console and in its file; a service that ends, or has a login, has none."""
+        service = self.spawn(
+            *RUN, "--state", "state", "--port", "0", "--config", self.config('[log]\nformat = "json"\n')
+        )
+        service.wait_until_ready()
+        file = self.folder / "state" / PRESENCE_FILE
+        codes = [file.read_text().strip()]
+        self.assertEqual(service.request("POST", "/login", {"code": codes[0]})[0], 200)
+        codes.append(file.read_text().strip())
+        told = [json.loads(line)["message"] for line in service.printed.splitlines()]
+        self.assertEqual([line[-9:] for line in told if "one-time code stands" in line], codes)
+        service.process.terminate()
+        service.wait()
+        self.assertFalse(file.exists())
+
+    def test_code_for_nobody(self) -> None:
+        """A service that only its own machine can reach prints no code."""
+        service = self.spawn(
+            *RUN, "--state", "state", "--port", "0", "--config", self.config('[server]\nhost = "127.0.0.1"\n')
+        )
+        service.wait_until_ready()
+        self.assertNotIn("one-time", service.printed)
 
 
 class FamilyTests(ProcessCase):

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from dmtwisted.config import PRESENCE_FILE
 from tests.browser.case import BrowserCase
 from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.prro_shop import container, keys
@@ -185,6 +186,29 @@ class SupportPageTests(ServicePageCase):
         self.switch_on()
         for key, status in ((first, 302), (second, 200)):
             self.assertEqual(self.ask_with_key(key, "GET", "/dm/api/v3/drivers"), status)
+
+
+class PresenceTests(ServicePageCase):
+    """Another computer, before there is a login."""
+
+    def test_code(self) -> None:
+        """A change is refused with the reason; with the code, which the page asks for, it succeeds."""
+        # A request through a proxy is one of another computer.
+        self.page.set_extra_http_headers({"X-Forwarded-For": "192.168.1.20"})
+        self.go("/dm/main/settings")
+        self.fill("#key-name", "till")
+        self.click("#new-key button")
+        self.assertIn("presence-code", self.outcome())
+        self.assertEqual(self.page.evaluate("document.activeElement.id"), "presence-code")
+        self.fill("#presence-code", "wrong")
+        self.click("#presence button")
+        self.page.wait_for_function("document.querySelector('#presence-trouble').textContent")
+        self.fill("#presence-code", (self.folder / "state" / PRESENCE_FILE).read_text().strip())
+        self.click("#presence button")
+        self.page.wait_for_selector("#presence", state="detached")
+        self.fill("#key-name", "till")
+        self.click("#new-key button")
+        self.see("#live-keys strong")
 
 
 class SigningKeyTests(ServicePageCase):
