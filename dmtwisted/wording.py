@@ -434,6 +434,7 @@ the process that writes the database ended = процес, який пише в 
 no session of the database became free in {} s = за {} с жодна сесія бази даних не звільнилася
 the session is being stopped = сесію бази даних зупиняють
 a command works with the database; wait for it to end = з базою даних працює команда; дочекайтеся її кінця
+the names of the devices change too fast = назви пристроїв надто швидко оновлюються
 the operations of the tag change too fast = операції з цим tag надто швидко оновлюються
 there is no operation {}, or no such document of it = немає операції {} або такого її документа
 a lost session does not end at the server = утрачена сесія не завершується на сервері

@@ -205,7 +205,7 @@ class TokenTests(CloudCase):
         self.assertEqual(self.cloud(cloudy("order 7")).json["res"], 0)
         self.assertEqual(self.cloud(cloudy(), "no register has this one").status, 401)
         self.assertEqual(self.request("POST", EXECUTE, sale(), [("Authorization", TOKEN)]).status, 401)
-        self.assertEqual(self.cloud(cloudy(), headers=[("Host", "evil.example")]).status, 403)
+        self.assertEqual(self.cloud(cloudy(), headers=[("Host", "evil.example")]).status, 421)
 
     def test_other_origins(self) -> None:
         """A page of another origin may not use it, and other methods and paths lead nowhere."""

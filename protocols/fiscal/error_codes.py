@@ -39,6 +39,7 @@ _BY_SYMBOL = {code.symbol: code for code in Code}
 LONGEST_TEXT = 4_000
 """Characters of an error text that are kept."""
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _ERROR = re.compile(
     r"\s*Код\s+помилки\s*:\s*(?P<code>[0-9]{1,5})?\s*(?P<name>[A-Za-z]\w*)?\s*(?P<text>.*)", re.DOTALL
 )
@@ -53,12 +54,12 @@ class ErrorText:
 
 
 def words(body: bytes) -> str:
-    """``body`` as text in UTF-8 or windows-1251; both occur."""
+    """``body`` as text in UTF-8 or windows-1251, which both occur, without control characters: people will read it."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = body.decode("windows-1251", "replace")
-    return text.strip()[:LONGEST_TEXT]
+    return _CONTROLS.sub(" ", text[: 2 * LONGEST_TEXT]).strip()[:LONGEST_TEXT]
 
 
 def read_error(body: bytes) -> ErrorText:

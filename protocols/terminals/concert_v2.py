@@ -573,7 +573,8 @@ class ConcertProtocol(Protocol):
     # Receiving.
 
     def dataReceived(self, data: bytes) -> None:
-        """Take what came and act on every piece of it."""
+        """Take what came and act on every piece of it; what cannot be read is logged once."""
+        told = False
         for piece in self._deframer.feed(data):
             match piece:
                 case Signal():
@@ -581,10 +582,14 @@ class ConcertProtocol(Protocol):
                 case Payload():
                     self._message(piece.data)
                 case Damaged():
-                    self.log.warn("a damaged frame of {length} bytes", length=len(piece.data))
+                    if not told:
+                        self.log.warn("a damaged frame of {length} bytes", length=len(piece.data))
+                    told = True
                     self._damaged()
                 case Noise():
-                    self.log.warn("noise on the line: {noise}", noise=shown(piece.data))
+                    if not told:
+                        self.log.warn("noise on the line: {noise}", noise=shown(piece.data))
+                    told = True
                     self._noise = (self._noise + piece.data)[:64]
 
     def _damaged(self) -> None:

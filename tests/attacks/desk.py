@@ -378,6 +378,6 @@ def whole_answers(raw: bytes, asked: tuple[bytes, ...]) -> Iterator[HttpAnswer]:
 
 def make_desk(stage: Stage, real: bool) -> Desk:
     """A service for a variant; ``real`` for a process where there may be either."""
-    if stage is Stage.PROCESS or (real and stage in (Stage.OPEN, Stage.LOGIN, Stage.HARDENED)):
+    if stage in (Stage.PROCESS, Stage.BROWSER) or (real and stage in (Stage.OPEN, Stage.LOGIN, Stage.HARDENED)):
         return ProcessDesk(stage)
     return MemoryDesk(stage)

@@ -9,17 +9,22 @@ from contextlib import contextmanager
 
 from tests.attacks.access import ACCESS
 from tests.attacks.bodies import BODIES
+from tests.attacks.browser import BROWSER
 from tests.attacks.desk import Desk, make_desk
+from tests.attacks.exhaustion import EXHAUSTION
 from tests.attacks.files import FILES
 from tests.attacks.framing import FRAMING
+from tests.attacks.tls import TLS
+from tests.attacks.uploads import UPLOADS
 from tests.attacks.variants import Stage, Variant
+from tests.attacks.wires import WIRES
 
-FAMILIES = (FRAMING, BODIES, ACCESS, FILES)
+FAMILIES = (BROWSER, FRAMING, BODIES, ACCESS, TLS, FILES, UPLOADS, WIRES, EXHAUSTION)
 
-SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS)
+SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS, Stage.BROWSER)
 """Stages that serve many variants: each leaves them as they were."""
 
-AWAITED = {}
+AWAITED: dict[str, str] = {}
 
 _desks: dict[tuple[Stage, bool], Desk] = {}
 

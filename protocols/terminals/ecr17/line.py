@@ -232,7 +232,8 @@ class Ecr17Protocol(Protocol):
     # Receiving.
 
     def dataReceived(self, data: bytes) -> None:
-        """Take what came and act on every piece of it."""
+        """Take what came and act on every piece of it; what cannot be read is logged once."""
+        told = False
         for piece in self._deframer.feed(data):
             match piece:
                 case Payload():
@@ -245,16 +246,19 @@ class Ecr17Protocol(Protocol):
                     self._unsure = True
                     notify(self._progress, piece.text)
                 case Damaged():
-                    log.warn("a damaged frame of {length} bytes", length=len(piece.data))
-                    self._unsure = True
+                    if not told:
+                        log.warn("a damaged frame of {length} bytes", length=len(piece.data))
+                    told = self._unsure = True
                     if not self._keeping:
                         self._write(control(NAK, self.lrc))
                 case Noise():
+                    if not told:
+                        log.warn("noise on the line: {noise}", noise=shown(piece.data))
+                    told = True
                     self._overhear(piece.data)
 
     def _overhear(self, data: bytes) -> None:
-        log.warn("noise on the line: {noise}", noise=shown(data))
-        self._noise += data
+        self._noise = (self._noise + data)[: LONGEST_NOISE + 1]
         # Before the first acknowledgement nothing proves that this is an ECR17 terminal
         # (docs/reference/terminals.md#rule-17).
         if self._due is None or self._keeping or (self._taken and len(self._noise) <= LONGEST_NOISE):

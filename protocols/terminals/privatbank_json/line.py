@@ -351,8 +351,9 @@ class PrivatbankLine(Protocol):
             if not self._greeting:
                 raise
             # Before the first answer it may be the rest of a message to another client.
+            if not self._noise:
+                self.log.info("before the handshake: {data}", data=shown(payload))
             self._noise = self._noise or payload[:32]
-            self.log.info("before the handshake: {data}", data=shown(payload))
             return
         self.log.debug("from the terminal: {reply!r}", reply=reply)
         due = self._asked(reply)

@@ -1,0 +1,120 @@
+"""``python -m tests.attacks.sales``: what a sale costs alone and beside attacks, in turns, and that none is lost.
+
+One till sells on one connection; in every second stretch of time a second process tries the attacks of HTTP without a
+pause. Both figures come from one run, so whatever else the machine does meets both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import multiprocessing
+import socket
+import sys
+import time
+from multiprocessing.synchronize import Event
+
+from tests.attacks.bodies import BODIES
+from tests.attacks.desk import ProcessDesk
+from tests.attacks.framing import FRAMING
+from tests.attacks.variants import Stage
+from tests.test_service_process import HOST
+from tests.web_case import EXECUTE, sale
+
+RATE = 50
+"""Sales a second, more than any till makes."""
+
+
+def attacks(port: int, state: str, go: Event) -> None:
+    """Try the attacks again and again while ``go`` is set; what comes of them is no matter here."""
+    desk = object.__new__(ProcessDesk)
+    desk.host, desk.key = f"localhost:{port}", ("x-none", "")
+    desk.sold = desk._tags = 0
+    desk.connect = lambda source="": socket.create_connection((HOST, port), 5)  # type: ignore[method-assign]
+    desk.tag = lambda: ""  # type: ignore[method-assign]
+    every = [
+        each
+        for family in (FRAMING, BODIES)
+        for each in family
+        if each.stage is Stage.OPEN and "sale" not in each.sends
+    ]
+    while True:
+        for each in every:
+            go.wait()
+            try:
+                each.attempt(desk)
+            except Exception:
+                continue
+
+
+def sell(desk: ProcessDesk, line: http.client.HTTPConnection, tag: str) -> float:
+    """The seconds of one sale."""
+    begun = time.perf_counter()
+    line.request("POST", EXECUTE, json.dumps(sale(tag)), {"Content-Type": "application/json"})
+    answer = json.loads(line.getresponse().read())
+    taken = time.perf_counter() - begun
+    assert answer["res"] == 0, answer
+    return taken
+
+
+def measure(rounds: int, seconds: float) -> tuple[list[float], list[float], int]:
+    """The times of sales alone and beside attacks, and how many sales are missing in the ledger."""
+    desk = ProcessDesk(Stage.PROCESS)
+    go = multiprocessing.get_context("spawn").Event()
+    attacker = multiprocessing.get_context("spawn").Process(
+        target=attacks, args=(desk.service.port, "", go), daemon=True
+    )
+    times: tuple[list[float], list[float]] = ([], [])
+    tags = []
+    try:
+        attacker.start()
+        line = http.client.HTTPConnection(HOST, desk.service.port, timeout=60)
+        line.connect()
+        line.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for number in range(2 * rounds):
+            beside = number % 2
+            (go.set if beside else go.clear)()
+            # What was under way when the attacks paused belongs to neither.
+            time.sleep(0.5)
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                tags.append(f"sale-{len(tags)}")
+                taken = sell(desk, line, tags[-1])
+                times[beside].append(taken)
+                time.sleep(max(0.0, 1 / RATE - taken))
+        go.clear()
+        line.close()
+        attacker.terminate()
+        missing = sum(desk.execute({"device": "test", "tag": tag})["res"] != 0 for tag in tags)
+        return *times, missing + max(0, len(tags) - len(desk.ledger()))
+    finally:
+        attacker.terminate()
+        desk.close()
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that ``share`` of them do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def main() -> None:
+    """Measure, and fail when a sale is lost."""
+    parser = argparse.ArgumentParser(prog="python -m tests.attacks.sales", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each of both halves of a round")
+    options = parser.parse_args()
+    alone, beside, lost = measure(options.rounds, options.seconds)
+    for name, values in (("alone", alone), ("beside attacks", beside)):
+        print(
+            f"{name}: {len(values)} sales, p50 {percentile(values, 0.5) * 1000:.1f} ms, "
+            f"p99 {percentile(values, 0.99) * 1000:.1f} ms, longest {max(values) * 1000:.1f} ms"
+        )
+    print(
+        f"p99 beside attacks is {percentile(beside, 0.99) / percentile(alone, 0.99):.2f} of p99 alone; {lost} sales lost"
+    )
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()
