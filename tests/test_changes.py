@@ -33,13 +33,15 @@ from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.example_day import every_route
 from tests.prro_shop import PrroShop, container, keys
 from tests.shop import MORNING
-from tests.test_sessions import SETTINGS, AccessCase
+from tests.test_sessions import SETTINGS, AccessCase, token_of
 from tests.web_case import DEVICES, HttpAnswer, multipart
 from web.changes import AT_ONCE
 from web.site import Door
 
 CHANGES = "/dm/api/v3/changes"
 ROOT = Path(__file__).parent.parent
+
+OWN = "kavun-7-lito"
 
 TASKS = frozenset({"POST /api/v3/fiscal/execute", "POST /dm/execute", "POST /dm/execute-pkg", "POST /dm/execute-prn"})
 """Tasks are in the journal of operations."""
@@ -95,6 +97,7 @@ class RouteTests(ChangeCase):
         """A shop with a register, a payment and a receipt with an unknown outcome, and played child processes."""
         super().setUp()
         self.patch(backups, "apart", lambda *_: succeed(b""))
+        self.caller: list[tuple[str, str]] = []
 
     def path(self) -> str:
         """The path of the register."""
@@ -108,6 +111,29 @@ class RouteTests(ChangeCase):
         """The path of a new key."""
         made = self.request("POST", "/dm/api/v3/api-keys", {"name": "shop"}).json
         return f"/dm/api/v3/api-keys/{made['id']}"
+
+    def key_changed(self) -> HttpAnswer:
+        """A key with another name."""
+        return self.request("PATCH", self.key_made(), {"name": "another"})
+
+    def person(self, method: str = "POST", body: object = None) -> HttpAnswer:
+        """A person who is added, and then changed or removed, by the first one."""
+        self.switch_on()
+        self.caller = [self.cookie()]
+        path, added = "/dm/api/v3/users", {"login": "owner", "password": OWN, "role": "manager"}
+        answer = self.request("POST", path, added, self.caller)
+        return answer if method == "POST" else self.request(method, f"{path}/{answer.json['id']}", body, self.caller)
+
+    def own_password(self) -> HttpAnswer:
+        """A person who changes the own password."""
+        self.person()
+        login = self.log_in("owner", OWN)
+        owner = ("Cookie", f"DMUIToken={token_of(login)}")
+        answer = self.request(
+            "POST", "/dm/api/v3/users/me/password", {"old": OWN, "password": "dynia-8-osin"}, [owner]
+        )
+        self.caller = [self.cookie()]
+        return answer
 
     def settled(self) -> HttpAnswer:
         """A payment that a person settles."""
@@ -176,6 +202,15 @@ RECORDED: dict[str, tuple[Area, Action, Callable[[RouteTests], HttpAnswer]]] = {
         Action.DELETED,
         lambda case: case.request("DELETE", case.key_made()),
     ),
+    f"PATCH {V3}/api-keys/{{id}}": (Area.API_KEY, Action.CHANGED, RouteTests.key_changed),
+    f"POST {V3}/users": (Area.USER, Action.CREATED, RouteTests.person),
+    f"PATCH {V3}/users/{{id}}": (
+        Area.USER,
+        Action.CHANGED,
+        lambda case: case.person("PATCH", {"login": "heir"}),
+    ),
+    f"DELETE {V3}/users/{{id}}": (Area.USER, Action.DELETED, lambda case: case.person("DELETE")),
+    f"POST {V3}/users/me/password": (Area.USER, Action.CHANGED, RouteTests.own_password),
     f"POST {V3}/api-keys/{{id}}/replace": (
         Area.API_KEY,
         Action.REPLACED,
@@ -262,9 +297,10 @@ def _recorded(key: str) -> Any:
         area, action, use = RECORDED[key]
         answer = use(self)
         self.assertIn(answer.status, (200, 201, 202, 204), answer.body)
-        newest = self.changes()[0]
+        newest = self.changes(*self.caller)[0]
         self.assertEqual((newest["kind"], newest["action"], newest["outcome"]), (area, action, "done"), newest)
-        self.assertEqual((newest["by"], newest["address"]), ("machine", "127.0.0.1"))
+        who = "login" if self.caller else "machine"
+        self.assertEqual((newest["by"], newest["address"]), (who, "127.0.0.1"))
         self.assertIsNone(self.successResultOf(Deferred.fromCoroutine(verify(self.shop.store))))
 
     test.__doc__ = f"{key} leaves a sealed record."
@@ -281,8 +317,9 @@ class WhoTests(ChangeCase):
     def test_everyone(self) -> None:
         """A login, a key, this machine, another machine: each with its name and address; nobody takes over a name."""
         self.change(packdays=41)
-        away = self.connect_from("192.168.1.20")
-        self.ask(away, "POST", SETTINGS, b'{"packdays":42}', [("Content-Type", "application/json")])
+        away, code = self.connect_from("192.168.1.20"), self.shop.core.access.presence.code
+        headers = [("Content-Type", "application/json"), ("X-Presence-Code", code)]
+        self.ask(away, "POST", SETTINGS, b'{"packdays":42}', headers)
         key = self.key()
         self.request("POST", SETTINGS, {"packdays": 43}, [key])
         self.switch_on()
