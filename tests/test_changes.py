@@ -282,7 +282,8 @@ class WhoTests(ChangeCase):
         """A login, a key, this machine, another machine: each with its name and address; nobody takes over a name."""
         self.change(packdays=41)
         away = self.connect_from("192.168.1.20")
-        self.ask(away, "POST", SETTINGS, b'{"packdays":42}', [("Content-Type", "application/json")])
+        code = ("X-Presence-Code", self.shop.core.access.presence.code)
+        self.ask(away, "POST", SETTINGS, b'{"packdays":42}', [("Content-Type", "application/json"), code])
         key = self.key()
         self.request("POST", SETTINGS, {"packdays": 43}, [key])
         self.switch_on()
