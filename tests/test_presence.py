@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from urllib.parse import urlencode
 
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.access.presence import LENGTH, LETTERS, Presence
 from dmtwisted.access.throttle import EACH
 from dmtwisted.config import PRESENCE_FILE, ServerConfig
+from dmtwisted.diagnostics import gather
 from tests.test_sessions import DRIVERS, FORM_TYPE, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
 from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, Connection, Headers, HttpAnswer, fiscal
 
@@ -182,6 +184,8 @@ class ProofTests(StrangerCase):
             self.assertNotIn(known, logged.getvalue())
             for path in (SETTINGS, "/dm/main/settings", "/dm/api/v3/log", "/dm/api/v3/doctor"):
                 self.assertNotIn(known.encode(), self.request("GET", path).body)
+            for file in self.successResultOf(Deferred.fromCoroutine(gather(self.shop.core))).values():
+                self.assertNotIn(known.encode(), file)
         self.assertIn("the one-time code was used from 192.168.1.20", logged.getvalue())
 
 

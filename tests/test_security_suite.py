@@ -484,6 +484,13 @@ class HostTests(AccessCase):
             self.assertEqual(self.status(host), 200, host)
             self.assertEqual(self.status(host, DRIVERS), 200, host)
 
+    def test_tills(self) -> None:
+        """A till on another computer goes on selling at the address or the name of the machine."""
+        self.patch(self.shop.core.hosts, "_machine", lambda: frozenset({"kasa", "kasa.local"}))
+        for host in ("10.0.0.1:3939", "kasa:3939", "KASA.local:3939"):
+            answer = self.ask(self.connect_from("192.168.1.20"), "POST", EXECUTE, STATUS, [JSON_TYPE, ("Host", host)])
+            self.assertEqual(answer.json["res"], 0, host)
+
     def test_foreign(self) -> None:
         """Names that only look like our own are refused."""
         for host in (
