@@ -232,16 +232,16 @@ class StripTests(PrintCase):
             self.assertTrue(answer.body.decode().startswith("Їжак 1\nЇжак 2\n"))
 
     def test_png_is_drawn_aside(self) -> None:
-        """Metres of paper are drawn in a thread: tills do not wait for that."""
+        """Metres of paper are drawn apart from the tills' requests, which do not wait for that."""
         drawn: list[Any] = []
         clock = self.shop.core.clock
-        aside = clock.aside
+        apart = clock.apart
 
         async def watched(work: Any, *arguments: Any) -> Any:
             drawn.append(work)
-            return await aside(work, *arguments)
+            return await apart(work, *arguments)
 
-        self.patch(clock, "aside", watched)
+        self.patch(clock, "apart", watched)
         self.print(lines(2))
         self.assertEqual((self.roll(query="?format=png").status, drawn), (200, [render_png]))
 
