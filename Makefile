@@ -73,8 +73,9 @@ chaos: $(VENV)/.tested           ## 2,100 payments with faults over every termin
 contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document
 	$(BIN)/python -m tests.contract_run
 
-attacks: $(VENV)/.tested         ## every attack of tests/attacks against a real service
+attacks: $(VENV)/.tested         ## every attack of tests/attacks against a real service, then sales beside them; ten minutes
 	$(BIN)/python -m tests.attacks
+	$(BIN)/python -m tests.attacks.sales
 
 mutants: $(VENV)/.tested         ## break each rule of the specification on purpose: its tests have to fail; seven minutes
 	$(BIN)/python -m tests.mutants

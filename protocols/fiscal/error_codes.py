@@ -54,7 +54,7 @@ class ErrorText:
 
 
 def words(body: bytes) -> str:
-    """``body`` as text in UTF-8 or windows-1251, which both occur, without control characters: people will read it."""
+    """``body`` as text in UTF-8 or windows-1251, which both occur, without control characters."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:

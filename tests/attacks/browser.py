@@ -1,7 +1,7 @@
 """A real Chromium with foreign origins: pages of the internet that reach for the service behind the browser.
 
-One browser serves all variants; each gets an empty profile. `evil.example`, which is rebound, and the pages' own sites
-lead to this machine by the browser's rules for host names.
+One browser serves all variants; each gets an empty profile. Every name of `.example` leads to this machine by the
+browser's rules for host names, as names do after DNS rebinding.
 """
 
 from __future__ import annotations
@@ -259,77 +259,105 @@ def rebinding(victim: Victim, method: str, path: str, body: Any) -> None:
             (
                 "frame",
                 "a page frames ours, to be clicked unseen",
-                "const it = document.createElement('iframe'); it.src = URL + '/dm/main/settings'; document.body.append(it); await new Promise(done => setTimeout(done, 500)); try { return it.contentDocument && it.contentDocument.body.innerHTML } catch (e) { return 'foreign' }",
+                "const it = document.createElement('iframe'); it.src = URL + '/dm/main/settings'; "
+                "document.body.append(it); await new Promise(done => setTimeout(done, 500)); try { return "
+                "it.contentDocument && it.contentDocument.body.innerHTML } catch (e) { return 'foreign' }",
             ),
             (
                 "sandboxed",
                 "a sandboxed frame of no origin changes settings",
-                "const it = document.createElement('iframe'); it.sandbox = 'allow-scripts'; it.srcdoc = `<script>fetch('${URL}/dm/main/api/v1/settings', {method: 'POST', mode: 'no-cors', body: '{\"logdays\": 99}'})</script>`; document.body.append(it); await new Promise(done => setTimeout(done, 500)); return 'sent'",
+                "const it = document.createElement('iframe'); it.sandbox = 'allow-scripts'; it.srcdoc = "
+                "`<script>fetch('${URL}/dm/main/api/v1/settings', {method: 'POST', mode: 'no-cors', body: "
+                "'{\"logdays\": 99}'})</script>`; document.body.append(it); await new Promise(done => "
+                "setTimeout(done, 500)); return 'sent'",
             ),
             (
                 "data-frame",
                 "a frame of a `data:` address changes settings",
-                "const it = document.createElement('iframe'); it.src = 'data:text/html,' + encodeURIComponent(`<script>fetch('${URL}/dm/main/api/v1/settings', {method: 'POST', mode: 'no-cors', body: '{\"logdays\": 99}'})</script>`); document.body.append(it); await new Promise(done => setTimeout(done, 500)); return 'sent'",
+                "const it = document.createElement('iframe'); it.src = 'data:text/html,' + "
+                "encodeURIComponent(`<script>fetch('${URL}/dm/main/api/v1/settings', {method: 'POST', mode: "
+                "'no-cors', body: '{\"logdays\": 99}'})</script>`); document.body.append(it); await new "
+                "Promise(done => setTimeout(done, 500)); return 'sent'",
             ),
             (
                 "blob-worker",
                 "a worker of a `blob:` address changes settings",
-                "const code = new Blob([`fetch('${URL}/dm/main/api/v1/settings', {method: 'POST', mode: 'no-cors', body: '{\"logdays\": 99}'})`]); new Worker(window.URL.createObjectURL(code)); await new Promise(done => setTimeout(done, 500)); return 'sent'",
+                "const code = new Blob([`fetch('${URL}/dm/main/api/v1/settings', {method: 'POST', mode: "
+                "'no-cors', body: '{\"logdays\": 99}'})`]); new Worker(window.URL.createObjectURL(code)); await "
+                "new Promise(done => setTimeout(done, 500)); return 'sent'",
             ),
             (
                 "beacon",
                 "a beacon changes settings when the page is left",
-                "navigator.sendBeacon(URL + '/dm/main/api/v1/settings', '{\"logdays\": 99}'); await new Promise(done => setTimeout(done, 300)); return 'sent'",
+                "navigator.sendBeacon(URL + '/dm/main/api/v1/settings', '{\"logdays\": 99}'); await new "
+                "Promise(done => setTimeout(done, 300)); return 'sent'",
             ),
             (
                 "image",
                 "a picture whose address is the API",
-                "return await new Promise(done => { const it = new Image(); it.onload = () => done('loaded'); it.onerror = () => done('not'); it.src = URL + '/dm/api/v3/devices' })",
+                "return await new Promise(done => { const it = new Image(); it.onload = () => done('loaded'); "
+                "it.onerror = () => done('not'); it.src = URL + '/dm/api/v3/devices' })",
             ),
             (
                 "script",
                 "the API as a script",
-                "return await new Promise(done => { const it = document.createElement('script'); it.onload = () => done('ran ' + Object.keys(window).includes('devices')); it.onerror = () => done('not'); it.src = URL + '/dm/api/v3/devices'; document.body.append(it) })",
+                "return await new Promise(done => { const it = document.createElement('script'); it.onload = () "
+                "=> done('ran ' + Object.keys(window).includes('devices')); it.onerror = () => done('not'); "
+                "it.src = URL + '/dm/api/v3/devices'; document.body.append(it) })",
             ),
             (
                 "style",
                 "the API as a style sheet",
-                "return await new Promise(done => { const it = document.createElement('link'); it.rel = 'stylesheet'; it.onload = () => done('loaded'); it.onerror = () => done('not'); it.href = URL + '/dm/api/v3/devices'; document.head.append(it) })",
+                "return await new Promise(done => { const it = document.createElement('link'); it.rel = "
+                "'stylesheet'; it.onload = () => done('loaded'); it.onerror = () => done('not'); it.href = URL + "
+                "'/dm/api/v3/devices'; document.head.append(it) })",
             ),
             (
                 "object",
                 "the pages as an embedded object",
-                "const it = document.createElement('object'); it.data = URL + '/dm/main/'; document.body.append(it); await new Promise(done => setTimeout(done, 500)); return String(it.contentDocument)",
+                "const it = document.createElement('object'); it.data = URL + '/dm/main/'; "
+                "document.body.append(it); await new Promise(done => setTimeout(done, 500)); return "
+                "String(it.contentDocument)",
             ),
             (
                 "event-source",
                 "the events, by `EventSource`",
-                "return await new Promise(done => { const it = new EventSource(URL + '/dm/api/v3/events', {withCredentials: true}); it.onmessage = m => done(m.data); it.addEventListener('hello', m => done(m.data)); it.onerror = () => { it.close(); done('not') } })",
+                "return await new Promise(done => { const it = new EventSource(URL + '/dm/api/v3/events', "
+                "{withCredentials: true}); it.onmessage = m => done(m.data); it.addEventListener('hello', m => "
+                "done(m.data)); it.onerror = () => { it.close(); done('not') } })",
             ),
             (
                 "web-socket",
                 "a web socket to the service",
-                "return await new Promise(done => { const it = new WebSocket(URL.replace('http', 'ws') + '/dm/execute'); it.onopen = () => done('open'); it.onerror = () => done('not') })",
+                "return await new Promise(done => { const it = new WebSocket(URL.replace('http', 'ws') + "
+                "'/dm/execute'); it.onopen = () => done('open'); it.onerror = () => done('not') })",
             ),
             (
                 "xhr",
                 "a request of the old kind with credentials",
-                "return await new Promise(done => { const it = new XMLHttpRequest(); it.withCredentials = true; it.onload = () => done(it.responseText); it.onerror = () => done('not'); it.open('GET', URL + '/dm/api/v3/devices'); it.send() })",
+                "return await new Promise(done => { const it = new XMLHttpRequest(); it.withCredentials = true; "
+                "it.onload = () => done(it.responseText); it.onerror = () => done('not'); it.open('GET', URL + "
+                "'/dm/api/v3/devices'); it.send() })",
             ),
             (
                 "opened",
                 "a window of ours, opened and looked into",
-                "const it = window.open(URL + '/dm/main/'); await new Promise(done => setTimeout(done, 500)); try { return it.document.body.innerHTML } catch (e) { return 'foreign' } finally { it && it.close() }",
+                "const it = window.open(URL + '/dm/main/'); await new Promise(done => setTimeout(done, 500)); "
+                "try { return it.document.body.innerHTML } catch (e) { return 'foreign' } finally { it && "
+                "it.close() }",
             ),
             (
                 "message",
                 "messages to a window of ours",
-                "const it = window.open(URL + '/dm/main/settings'); await new Promise(done => setTimeout(done, 500)); for (const m of [{logdays: 99}, 'save', '{\"logdays\": 99}']) it.postMessage(m, '*'); await new Promise(done => setTimeout(done, 200)); it.close(); return 'sent'",
+                "const it = window.open(URL + '/dm/main/settings'); await new Promise(done => setTimeout(done, "
+                "500)); for (const m of [{logdays: 99}, 'save', '{\"logdays\": 99}']) it.postMessage(m, '*'); "
+                "await new Promise(done => setTimeout(done, 200)); it.close(); return 'sent'",
             ),
             (
                 "service-worker",
                 "a service worker for our pages",
-                "try { await navigator.serviceWorker.register(URL + '/dm/static/board.js'); return 'registered' } catch (e) { return 'not' }",
+                "try { await navigator.serviceWorker.register(URL + '/dm/static/board.js'); return 'registered' "
+                "} catch (e) { return 'not' }",
             ),
             (
                 "cookie",
@@ -339,27 +367,38 @@ def rebinding(victim: Victim, method: str, path: str, body: Any) -> None:
             (
                 "prefetch",
                 "our API prefetched and rendered ahead",
-                "const it = document.createElement('link'); it.rel = 'prefetch'; it.href = URL + '/dm/api/v3/devices'; document.head.append(it); await new Promise(done => setTimeout(done, 300)); return performance.getEntriesByType('resource').map(e => e.encodedBodySize).join()",
+                "const it = document.createElement('link'); it.rel = 'prefetch'; it.href = URL + "
+                "'/dm/api/v3/devices'; document.head.append(it); await new Promise(done => setTimeout(done, "
+                "300)); return performance.getEntriesByType('resource').map(e => e.encodedBodySize).join()",
             ),
             (
                 "cache",
                 "our answers from the browser's cache",
-                "const answer = await fetch(URL + '/dm/api/v3/devices', {mode: 'no-cors', cache: 'force-cache'}); const kept = await caches.open('x'); await kept.put('/x', answer); return (await (await kept.match('/x')).text())",
+                "const answer = await fetch(URL + '/dm/api/v3/devices', {mode: 'no-cors', cache: "
+                "'force-cache'}); const kept = await caches.open('x'); await kept.put('/x', answer); return "
+                "(await (await kept.match('/x')).text())",
             ),
             (
                 "private-network",
                 "a request into the private network",
-                "const answer = await fetch(URL + '/dm/api/v3/devices', {targetAddressSpace: 'loopback'}); return await answer.text()",
+                "const answer = await fetch(URL + '/dm/api/v3/devices', {targetAddressSpace: 'loopback'}); "
+                "return await answer.text()",
             ),
             (
                 "stream",
                 "an upload as an endless stream",
-                "const body = new ReadableStream({start(c) { c.enqueue(new TextEncoder().encode('{\"logdays\": 99')); }}); const stop = new AbortController(); setTimeout(() => stop.abort(), 400); await fetch(URL + '/dm/main/api/v1/settings', {method: 'POST', body, duplex: 'half', signal: stop.signal}); return 'sent'",
+                'const body = new ReadableStream({start(c) { c.enqueue(new TextEncoder().encode(\'{"logdays": '
+                "99')); }}); const stop = new AbortController(); setTimeout(() => stop.abort(), 400); await "
+                "fetch(URL + '/dm/main/api/v1/settings', {method: 'POST', body, duplex: 'half', signal: "
+                "stop.signal}); return 'sent'",
             ),
             (
                 "timing",
                 "what the time of an error tells",
-                "const times = []; for (const path of ['/dm/main/', '/nothing']) { const begun = performance.now(); try { await fetch(URL + path, {mode: 'no-cors'}) } catch (e) {} times.push(performance.getEntriesByName(URL + path).map(e => e.responseStatus || 0)) } return times",
+                "const times = []; for (const path of ['/dm/main/', '/nothing']) { const begun = "
+                "performance.now(); try { await fetch(URL + path, {mode: 'no-cors'}) } catch (e) {} "
+                "times.push(performance.getEntriesByName(URL + path).map(e => e.responseStatus || 0)) } return "
+                "times",
             ),
         )
     },
@@ -392,22 +431,29 @@ def scripts(victim: Victim, script: str) -> None:
 def own_pages(victim: Victim, what: str) -> None:
     """What a script could do that got into a page of ours."""
     victim.visit(f"{victim.here}/dm/main/")
-    told = victim.runs(
-        {
-            "iframe": "const it = document.createElement('iframe'); it.src = '/dm/main/settings'; document.body.append(it);"
-            "await new Promise(done => setTimeout(done, 500));"
-            "return it.contentDocument && it.contentDocument.querySelector('form') ? 'broke' : 'held'",
-            "inline": "const it = document.createElement('div'); it.innerHTML = '<img src=x onerror=\"window.evil = 1\">';"
-            "document.body.append(it); await new Promise(done => setTimeout(done, 300)); return window.evil ? 'broke' : 'held'",
-            "eval": "const it = document.createElement('script'); it.textContent = 'window.evil = 1'; document.body.append(it);"
-            "return window.evil ? 'broke' : 'held'",
-            "elsewhere": f"try {{ await fetch('{victim.site}/', {{mode: 'no-cors'}}); return 'broke' }} catch (e) {{ return 'held' }}",
-            "base": f"const it = document.createElement('base'); it.href = '{victim.site}/'; document.head.prepend(it);"
-            "const link = document.createElement('a'); link.href = 'x';"
-            "return link.href.includes('evil') ? 'broke' : 'held'",
-        }[what]
-    )
-    assert told == "held", told
+    made = "const it = document.createElement('{}'); "
+    until = "await new Promise(done => setTimeout(done, 400)); "
+    told = "return {} ? 'broke' : 'held'"
+    script = {
+        "iframe": made.format("iframe")
+        + "it.src = '/dm/main/settings'; document.body.append(it); "
+        + until
+        + told.format("it.contentDocument && it.contentDocument.querySelector('form')"),
+        "inline": made.format("div")
+        + "it.innerHTML = '<img src=x onerror=\"window.evil = 1\">'; document.body.append(it); "
+        + until
+        + told.format("window.evil"),
+        "eval": made.format("script")
+        + "it.textContent = 'window.evil = 1'; document.body.append(it); "
+        + told.format("window.evil"),
+        "elsewhere": f"let sent = false; try {{ await fetch('{victim.site}/', {{mode: 'no-cors'}}); sent = true }} "
+        "catch (e) {} " + told.format("sent"),
+        "base": made.format("base")
+        + f"it.href = '{victim.site}/'; document.head.prepend(it); const link = document.createElement('a'); "
+        + "link.href = 'x'; "
+        + told.format("link.href.includes('evil')"),
+    }
+    assert victim.runs(script[what]) == "held", what
 
 
 @BROWSER.each(
@@ -418,7 +464,8 @@ def own_pages(victim: Victim, what: str) -> None:
             {"method": "POST", "body": json.dumps({"device": "test", "type": 1, "fiscal": {"task": 18}})},
         ),
     },
-    "It is done: tasks are open without a login and to pages, for tills that run in a browser; specification 5.3 demands it.",
+    "It is done: tasks are open without a login and to pages, for tills that run in a browser; specification 5.3 "
+    "demands it.",
     MEDIUM,
     Stage.BROWSER,
     openness="5.3c.1.1",

@@ -301,9 +301,12 @@ class ProcessDesk(Desk):
 
     def ledger(self) -> list[int]:
         """As the simulated tax service has it."""
-        path = f"{DEVICES}/{self._device()}/ledger"
-        entries = self.own("GET", path).json["entries"]
-        return [entry["sum"] for entry in entries if (entry["kind"], entry["status"]) == ("sale", "accepted")]
+        return [entry["sum"] for entry in self.entries()]
+
+    def entries(self) -> list[dict[str, Any]]:
+        """The same with everything that it has of each sale."""
+        found = self.own("GET", f"{DEVICES}/{self._device()}/ledger").json["entries"]
+        return [entry for entry in found if (entry["kind"], entry["status"]) == ("sale", "accepted")]
 
     def _device(self) -> str:
         found = self.own("GET", DEVICES).json["devices"]

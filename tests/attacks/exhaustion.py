@@ -1,7 +1,7 @@
 """Exhaustion: connections, listeners, pipelines, large documents, hashes, log and memory of a real process.
 
 While an attack goes on, a till asks for a register's state every few milliseconds on a connection of its own: the
-longest wait of the calmest of three tries is what the attack itself costs, whatever else the machine does.
+longest wait of the calmest of some tries is what the attack itself costs, whatever else the machine does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLACK = 0.1
 MORE_MEMORY = 96 << 20
 """Bytes by which the service may grow."""
 
-TRIES = 3
+TRIES = 5
 
 
 class Till:
@@ -97,10 +97,10 @@ def post(desk: ProcessDesk, body: object, path: str = "/dm/execute") -> None:
     assert answer.status in (200, 400, 413), answer.status
 
 
-def codes(count: int, length: int) -> dict[str, object]:
+def codes(count: int, length: int, task: int = 1) -> dict[str, object]:
     """A print job with many codes."""
     lines = "".join(f"%qr {'x' * length}\n" for _ in range(count))
-    return {"device": "prn", "type": 2, "doc": {"task": 1, "text": lines}}
+    return {"device": "prn", "type": 2, "doc": {"task": task, "text": lines}}
 
 
 def rows(count: int) -> dict[str, object]:
@@ -118,8 +118,8 @@ BIG = 4 * 1024 * 1024 - 200
         "codes-9000": ("9,000 bar codes in one job", lambda: (codes(9000, 13), "/dm/execute")),
         "codes-prn": (
             "the same on the path for printers, as a picture",
-            lambda: ({**codes(100, 2300), "doc": {**codes(100, 2300)["doc"], "task": 5}}, "/dm/execute-prn"),
-        ),  # type: ignore[dict-item]
+            lambda: (codes(100, 2300, 5), "/dm/execute-prn"),
+        ),
         "rows-60000": ("a sale of 60,000 rows", lambda: (rows(28_000), "/dm/execute")),
         "rows-forms": (
             "2,000 rows with picture and PDF",
@@ -281,7 +281,8 @@ def hashes(desk: ProcessDesk, length: int) -> None:
     body = json.dumps({"login": "admin", "pass": "x" * length}).encode()
 
     def attack(desk: ProcessDesk) -> None:
-        head = f"POST /login HTTP/1.1\r\nHost: {desk.host}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST /login HTTP/1.1\r\nHost: {desk.host}\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         with contextlib.ExitStack() as held:
             for _ in range(40):
                 held.enter_context(desk.connect()).sendall(head.encode() + body)

@@ -147,7 +147,8 @@ class Evil:
         for wire in TERMINALS
         for name, (what, says, hangs_up, pause) in HABITS.items()
     },
-    "The payment is no success and is stored as refused or unknown; little is kept, and a right terminal is served next.",
+    "The payment is no success and is stored as refused or unknown; little is kept, and a right terminal is "
+    "served next.",
     HIGH,
     Stage.ALONE,
 )
@@ -195,7 +196,12 @@ def altered(desk: Any, **members: Any) -> None:
         outcome: Outcome = real(operation)
         return replace(outcome, **members)
 
-    desk.terminal._settle_outcome = lying
+    def lying_later(reference: str) -> Outcome | None:
+        outcome: Outcome | None = find(reference)
+        return None if outcome is None else replace(outcome, **members)
+
+    desk.terminal._settle_outcome, find = lying, desk.terminal.find
+    desk.terminal.find = lying_later
 
 
 @WIRES.each(
@@ -298,13 +304,13 @@ FLOODS = {
     MEDIUM,
     Stage.ALONE,
 )
-def hostile_printer(_: None, make: Callable[[], Any], data: bytes) -> None:
+def hostile_printer(nothing: None, make: Callable[[], Any], data: bytes) -> None:
     """A printer that never stops."""
     reader, piece = make(), data * ((1 << 16) // len(data))
     begun = time.process_time()
     for _ in range(8):
         try:
-            for _ in reader.feed(piece) or ():
+            for _item in reader.feed(piece) or ():
                 """Items are not kept."""
         except Garbled:
             break
@@ -370,11 +376,6 @@ LIES: dict[str, tuple[str, Spoil]] = {
         "a packed answer",
         lambda r, old: Reply(200, {"content-encoding": "gzip"}, gzip.compress(bytes(10 << 20))),
     ),
-    "error-controls": (
-        "an error text with an escape sequence",
-        lambda r, old: Reply(400, {}, "код 7: \x1b[2J\x07зле".encode()),
-    ),
-    "error-long": ("an error text of 1 MB", lambda r, old: Reply(500, {}, b"x" * 1_000_000)),
     "status-999": ("status 999", lambda r, old: Reply(999, {}, b"ok")),
 }
 
@@ -425,5 +426,37 @@ def lying_office(_: None, spoil: Spoil) -> None:
             again = case.sell(tag="evil")
             assert again["res"] == 0, again
             assert sum(kind == "CHECK" or "SALE" in kind.upper() for kind in shop.kinds()) <= 2, shop.kinds()
+    finally:
+        case._runCleanups(_Complaining())
+
+
+@WIRES.each(
+    {
+        "tax-refusal-controls": ("a refusal with an escape sequence", Reply(400, {}, "код: \x1b[2J\x07зле".encode())),
+        "tax-refusal-lines": (
+            "a refusal with lines of a log",
+            Reply(400, {}, b"x\r\n2026-11-23T12:00:00 error lost"),
+        ),
+        "tax-refusal-long": ("a refusal of 1 MB", Reply(400, {}, b"x" * 1_000_000)),
+        "tax-refusal-markup": ("a refusal of markup", Reply(400, {}, b"<script>alert(1)</script>")),
+    },
+    "Its words reach the till cut and without control bytes, and no receipt is made.",
+    MEDIUM,
+    Stage.ALONE,
+)
+def lying_refusal(_: None, reply: Reply) -> None:
+    """Words of a server, which people and logs get to read."""
+    case = _Office()
+    case.setUp()
+    try:
+
+        async def refusing(*_: Any) -> Reply:
+            return reply
+
+        case.patch(InProcessExchange, "__call__", refusing)
+        answer = case.sell(tag="evil")
+        assert answer["res"] > 0 and answer["info"] == {}, answer
+        assert len(answer["errortxt"]) < 5000
+        assert not {"\x1b", "\x07", "\x9b"} & set(answer["errortxt"]), answer
     finally:
         case._runCleanups(_Complaining())

@@ -19,6 +19,9 @@ LONGEST_PROGRESS = 80
 LONGEST_NOISE = 256
 """Bytes outside frames that are skipped before the line counts as garbled."""
 
+MOST_DAMAGED = 20
+"""Damaged frames in a row that are asked for again; a terminal that sends more would keep us at work without end."""
+
 
 class Lrc(Enum):
     """Which bytes the check byte covers besides the payload: STX, ETX. A property of the terminal.

@@ -33,6 +33,7 @@ from protocols.terminals.ecr17.answers import (
 from protocols.terminals.ecr17.fields import ANY_TERMINAL
 from protocols.terminals.ecr17.frames import (
     LONGEST_NOISE,
+    MOST_DAMAGED,
     Acknowledgement,
     Deframer,
     DisplayText,
@@ -138,6 +139,7 @@ class Ecr17Protocol(Protocol):
         self._taken = self._keeping = self._unsure = False
         self._left = 0
         self._noise = b""
+        self._damaged = 0
         self._pieces: list[str] = []
         self._timer: IDelayedCall | None = None
         self._deadline: IDelayedCall | None = None
@@ -235,9 +237,11 @@ class Ecr17Protocol(Protocol):
         """Take what came and act on every piece of it; what cannot be read is logged once."""
         told = False
         for piece in self._deframer.feed(data):
+            if self._damaged > MOST_DAMAGED:
+                return
             match piece:
                 case Payload():
-                    self._noise = b""
+                    self._noise, self._damaged = b"", 0
                     self._message(piece.data)
                 case Acknowledgement():
                     self._acknowledged(piece)
@@ -249,7 +253,10 @@ class Ecr17Protocol(Protocol):
                     if not told:
                         log.warn("a damaged frame of {length} bytes", length=len(piece.data))
                     told = self._unsure = True
-                    if not self._keeping:
+                    self._damaged += 1
+                    if self._damaged > MOST_DAMAGED:
+                        self._fail(Garbled("too many damaged frames", piece.data[:LONGEST_NOISE]))
+                    elif not self._keeping:
                         self._write(control(NAK, self.lrc))
                 case Noise():
                     if not told:
