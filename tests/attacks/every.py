@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,14 +23,7 @@ FAMILIES = (BROWSER, FRAMING, BODIES, ACCESS, TLS, FILES, UPLOADS, WIRES, EXHAUS
 SHARED = (Stage.OPEN, Stage.LOGIN, Stage.HARDENED, Stage.PROCESS, Stage.BROWSER)
 """Stages that serve many variants: each leaves them as they were."""
 
-AWAITED: dict[str, str] = {}
-
 _desks: dict[tuple[Stage, bool], Desk] = {}
-
-
-def is_awaited(variant: Variant) -> bool:
-    """Whether it breaks until a branch is merged."""
-    return any(re.match(pattern, variant.id) for pattern in AWAITED)
 
 
 def try_variant(variant: Variant, real: bool) -> None:

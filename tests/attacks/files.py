@@ -239,6 +239,9 @@ DOTS = {
             ("static", "/dm/static/"),
             ("backups", "/dm/api/v3/backups/"),
             ("receipts", "/dm/main/receipts/"),
+            ("login", "/login/"),
+            ("devices", "/dm/api/v3/devices/"),
+            ("pages", "/dm/main/"),
         )
         for name, dots in DOTS.items()
     },

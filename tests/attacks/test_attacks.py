@@ -7,7 +7,7 @@ from collections.abc import Callable
 from twisted.trial.unittest import SynchronousTestCase
 
 from tests.attacks.command import PAGE, page
-from tests.attacks.every import FAMILIES, is_awaited, try_variant
+from tests.attacks.every import FAMILIES, try_variant
 from tests.attacks.variants import Family, Variant
 from tests.specification import SENTENCES
 
@@ -46,7 +46,7 @@ def tests_of(family: Family) -> type[SynchronousTestCase]:
         test.__doc__ = f"{variant.sends}: {variant.expects}"
         return test
 
-    quick = [each for each in family if each.quick and not is_awaited(each)]
+    quick = [each for each in family if each.quick]
     tests = {f"test_{each.name.replace('-', '_')}": test_of(each) for each in quick}
     name = f"{family.name.title()}Tests"
     return type(name, (SynchronousTestCase,), {"__module__": __name__, "__doc__": family.title, **tests})

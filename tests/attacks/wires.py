@@ -15,11 +15,13 @@ from twisted.internet.interfaces import IProtocol
 from twisted.internet.protocol import Protocol
 from twisted.logger import globalLogPublisher
 
+from dmtwisted.registers.prro.trust_list import TAX_SERVICE
 from dmtwisted.system.logs import observer
 from protocols.errors import Garbled
 from protocols.fiscal.crypto.authority import Authority
 from protocols.fiscal.crypto.curves import NAMED
 from protocols.fiscal.crypto.signing import sign
+from protocols.fiscal.crypto.trust import Trust
 from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.verdicts import Reply
 from protocols.printers.escpos import EscPosReader
@@ -359,7 +361,6 @@ LIES: dict[str, tuple[str, Spoil]] = {
     "no-content": ("204", lambda r, old: Reply(204, {}, b"")),
     "unsigned": ("the ticket without a signature", lambda r, old: replace(r, body=_content(r))),
     "other-authority": ("the ticket signed by another authority", lambda r, old: forged(r, stranger())),
-    "cashier": ("the ticket signed by a cashier", lambda r, old: forged(r, keys().cashier)),
     "old": ("the ticket of the document before", lambda r, old: old[-1] if old else r),
     "cut": ("half of the ticket", lambda r, old: replace(r, body=r.body[: len(r.body) // 2])),
     "bits": (
@@ -460,3 +461,23 @@ def lying_refusal(_: None, reply: Reply) -> None:
         assert not {"\x1b", "\x07", "\x9b"} & set(answer["errortxt"]), answer
     finally:
         case._runCleanups(_Complaining())
+
+
+@WIRES.each(
+    {
+        "tax-cashier": ("a ticket signed by a cashier of the shop", "34554363"),
+        "tax-other-company": ("a ticket signed by another company", "12345678"),
+        "tax-no-number": ("a ticket signed by somebody without a number", ""),
+    },
+    "The state's list trusts authorities, and below them the tax service's own certificates alone: it is refused.",
+    CRITICAL,
+    Stage.ALONE,
+)
+def other_owner(_: None, number: str) -> None:
+    """Everybody who signs documents has a certificate of these authorities."""
+    authority, at = keys().authority, datetime.fromtimestamp(MORNING, UTC)
+    trust = Trust([authority.root.certificate], owners=[TAX_SERVICE])
+    for owner, valid in ((number, False), (TAX_SERVICE, True)):
+        signer = authority.issue("Fiscal server", tax_number=owner)
+        verdict = verify(sign(b"<TICKET/>", signer.key, signer.certificate), at, trust)
+        assert verdict.valid is valid, (owner, verdict.faults)

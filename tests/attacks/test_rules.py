@@ -1,15 +1,9 @@
-"""Every rule of who gets in, on HTTP, and what a hostile page or another computer may try.
-
-docs/security.md lists what is tried.
-"""
+"""Every rule of who gets in, on HTTP, and what it lets through; `tests.attacks.access` has the attempts to get past it."""
 
 from __future__ import annotations
 
 import base64
-import io
 import json
-import time
-import zipfile
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +14,8 @@ from dmtwisted.config import ServerConfig
 from dmtwisted.host_names import MOST_REFUSED, MOST_USUAL, HostNames
 from dmtwisted.requests import MAX_BODY
 from tests.specification import promises
-from tests.test_sessions import DRIVERS, FORM_TYPE, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
-from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, HttpAnswer, fiscal, multipart, request_bytes, sale
-from web.connection import REQUEST_PATIENCE
+from tests.test_sessions import DRIVERS, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
+from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, HttpAnswer, fiscal, sale
 from web.gate import PROBES, TASKS, Gated, Rule, rule_of
 
 STATUS = json.dumps(fiscal(18)).encode()
@@ -270,55 +263,6 @@ class SessionTests(AccessCase):
 class ForeignPageTests(AccessCase):
     """What a foreign page can make a browser send."""
 
-    def test_form(self) -> None:
-        """A form of a foreign page changes nothing, whatever type it says its body has."""
-        body = b'{"logdays": 99}'
-        for kind in (
-            "text/plain",
-            "application/x-www-form-urlencoded",
-            "multipart/form-data; boundary=x",
-            "application/json",
-        ):
-            answer = self.ask(self.connect(), "POST", SETTINGS, body, [("Content-Type", kind), EVIL])
-            self.assertEqual(answer.status, 403, kind)
-        self.assertEqual(self.shop.core.settings.now.logdays, 7)
-
-    def test_sandboxed(self) -> None:
-        """A page that hides its origin counts as foreign."""
-        answer = self.request("POST", SETTINGS, {"logdays": 99}, [("Origin", "null")])
-        self.assertEqual((answer.status, self.shop.core.settings.now.logdays), (403, 7))
-
-    def test_every_change(self) -> None:
-        """No change of any kind is taken from a foreign page: keys, devices, login, logout."""
-        self.key()
-        for method, path in (
-            ("POST", KEYS),
-            ("DELETE", f"{KEYS}/x"),
-            ("POST", "/dm/api/v3/devices"),
-            ("DELETE", f"/dm/api/v3/devices/{self.dev_id}"),
-            ("PUT", "/dm/api/v3/training/clock"),
-            ("POST", "/login"),
-            ("POST", "/logout"),
-        ):
-            self.assertEqual(self.request(method, path, {}, [EVIL]).status, 403, path)
-
-    def test_login_as_text(self) -> None:
-        """JSON with the type text, as a form can send it, cannot log in."""
-        self.switch_on()
-        body = json.dumps({"login": "admin", "pass": PASSWORD}).encode()
-        for kind in ("text/plain", "multipart/form-data; boundary=x"):
-            answer = self.ask(self.connect(), "POST", "/login", body, [("Content-Type", kind)])
-            self.assertEqual((answer.status, answer.header("set-cookie")), (415, None))
-        answer = self.ask(self.connect(), "POST", "/login", body, [FORM_TYPE])
-        self.assertEqual((answer.status, "DMUIToken" in str(answer.headers)), (403, False))
-
-    def test_reading(self) -> None:
-        """A foreign page may ask, but its browser does not let it read the answer of the management interface."""
-        answer = self.request("GET", SETTINGS, headers=[EVIL])
-        self.assertEqual((answer.status, answer.header("access-control-allow-origin")), (200, None))
-        answer = self.request("OPTIONS", SETTINGS, headers=[EVIL, ("Access-Control-Request-Method", "POST")])
-        self.assertEqual(answer.header("access-control-allow-origin"), None)
-
     def test_own_pages(self) -> None:
         """Our own pages may change the service."""
         answer = self.request("POST", SETTINGS, {"logdays": 9}, [("Origin", "http://localhost:3939")])
@@ -361,24 +305,6 @@ class ForeignPageTests(AccessCase):
 class HostileRequestTests(AccessCase):
     """Requests that no honest client sends."""
 
-    def test_traversal(self) -> None:
-        """A path that climbs out of its folder leads nowhere, however the dots are spelled."""
-        dots = ("..", "%2e%2e", ".%2e", "..%2f", "%252e%252e", "..\\", "%c0%ae%c0%ae")
-        for start, dot in product(("/dm/main/", "/dm/", "/login/", "/dm/api/v3/devices/"), dots):
-            answer = self.request("GET", f"{start}{dot}/{dot}/{dot}/etc/passwd")
-            self.assertEqual(answer.status, 404, (start, dot))
-            self.assertNotIn(b"root:", answer.body)
-
-    def test_traversal_past_the_gate(self) -> None:
-        """A blocked path cannot be reached through an open one."""
-        self.switch_on()
-        for path in (
-            "/login/../dm/api/v3/drivers",
-            "/health/live/../../dm/api/v3/drivers",
-            "/dm/execute/../api/v3/drivers",
-        ):
-            self.assertTrue(self.is_blocked(self.request("GET", path)), path)
-
     def test_oversize(self) -> None:
         """A body beyond any use is refused and not kept; the service goes on."""
         self.assertEqual(self.request("POST", "/login", b"x" * 20_000).status, 413)
@@ -386,53 +312,6 @@ class HostileRequestTests(AccessCase):
         self.assertEqual((answer.status, answer.json["res"]), (200, 2000))
         self.assertEqual(self.request("POST", KEYS, b"x" * (MAX_BODY + 1)).status, 400)
         self.assertEqual(self.fiscal(18)["res"], 0)
-
-    def test_oversize_headers(self) -> None:
-        """Headers beyond any use end the connection."""
-        for headers in ([("X-A", "x" * 20_000)], [("Cookie", "DMUIToken=" + "x" * 20_000)]):
-            connection = self.connect()
-            connection.send(request_bytes("GET", DRIVERS, headers=headers))
-            self.assertFalse(connection.is_open)
-
-    def test_slow(self) -> None:
-        """A request that drips in is not waited for without end."""
-        connection = self.connect()
-        for byte in request_bytes("POST", "/login", b"x" * 100, [JSON_TYPE])[:-1]:
-            self.shop.clock.advance(1)
-            connection.send(bytes([byte]))
-            if not connection.is_open:
-                break
-        self.assertFalse(connection.is_open)
-        self.assertLess(self.shop.clock.seconds() % 1_789_970_400, 2 * REQUEST_PATIENCE)
-
-    def test_silent(self) -> None:
-        """A connection without a request is closed in the end."""
-        connection = self.connect()
-        self.shop.clock.advance(121)
-        self.assertFalse(connection.is_open)
-
-    def test_smuggled(self) -> None:
-        """A request with two meanings for its end is refused."""
-        for headers in (
-            [("Content-Length", "5"), ("Content-Length", "6")],
-            [("Transfer-Encoding", "chunked"), ("Content-Length", "5")],
-            [("Content-Length", "+5")],
-        ):
-            connection = self.connect()
-            connection.send(request_bytes("POST", SETTINGS, b"hello", headers))
-            self.assertFalse(connection.is_open, headers)
-
-    def test_split_answer(self) -> None:
-        """Nothing of a request can add a header to an answer."""
-        self.switch_on()
-        for path in ("/dm/main/%0d%0aSet-Cookie:x=1", "/dm/main/\r x", "/login?next=/dm/%0d%0aX:1"):
-            connection = self.connect()
-            connection.asked("GET", path)
-            connection.send(request_bytes("GET", path))
-            for answer in connection.answers():
-                names = {name for name, _ in answer.headers}
-                self.assertNotIn("x", names)
-                self.assertNotIn(("set-cookie", "x=1"), answer.headers)
 
 
 class HostTests(AccessCase):
@@ -600,41 +479,11 @@ class HostTests(AccessCase):
 class TemplateTests(AccessCase):
     """What a custom print form may try (docs/print-forms.md)."""
 
-    def refused(self, template: str) -> bool:
-        """Whether a template is refused in words when it is set."""
-        path = f"/dm/api/v3/devices/{self.dev_id}"
-        answer = self.request("PATCH", path, {"settings": {"template": template}})
-        known = self.request("POST", "/dm/main/api/v1/prro", {"dev_id": self.dev_id, "template": template})
-        self.assertEqual(known.json["res"] == 0, answer.status == 200)
-        return answer.status == 422
-
-    def test_injection(self) -> None:
-        """Code, attributes of Python, files, imports and work without end are refused before anything runs."""
-        for template in (
-            "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-            "{{ sum.__class__ }}",
-            "{{ items[0].__init__.__globals__ }}",
-            "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
-            "{{ sum|attr('__class__') }}",
-            "{{ self._TemplateReference__context }}",
-            "{{ request.application }}",
-            "{% include '/etc/passwd' %}",
-            "{% import 'os' as os %}",
-            "{% set a = 1 %}{% for x in range(10**9) %}x{% endfor %}",
-            "{% for a in items %}{% for b in items %}{% for c in items %}x{% endfor %}{% endfor %}{% endfor %}",
-            "{{ 'x' * 10**9 }}",
-            "{{ 9**9**9 }}",
-            "{{ lipsum() }}",
-            "{{ '%999999999d'|format(1) }}",
-            "{" * 60_000,
-            "{{ sum }}" * 5000,
-            "%image data:image/png;base64,AAAA",
-        ):
-            self.assertTrue(self.refused(template), template[:60])
-
     def test_values(self) -> None:
         """Template marks in a receipt are printed as they are, and do not act in the shop's template."""
-        self.assertFalse(self.refused("%center {{ cashier }}\n%receipt"))
+        path = f"{DEVICES}/{self.dev_id}"
+        template = "%center {{ cashier }}\n%receipt"
+        self.assertEqual(self.request("PATCH", path, {"settings": {"template": template}}).status, 200)
         self.open_shift()
         evil = "{{ 7 * 7 }} %logo <script>alert(1)</script>"
         row = {"code": "1", "name": evil, "cnt": 1, "price": 1, "taxgrp": 1}
@@ -651,89 +500,6 @@ class TemplateTests(AccessCase):
         page = self.request("GET", f"/dm/main/receipts/{self.dev_id}/2").body
         self.assertNotIn(b"<script>alert", page)
         self.assertIn(b"&lt;script&gt;alert", page)
-
-
-class UploadTests(AccessCase):
-    """Malicious files: nothing of them is stored, and the service goes on."""
-
-    def setUp(self) -> None:
-        """A register that takes a key, and a place for a certificate."""
-        super().setUp()
-        made = self.request(
-            "POST", "/dm/main/api/v1/prro", {"device": "real", "prro_type": 1, "confirm_real": True}
-        ).json
-        self.paths = {
-            f"/dm/main/api/v1/prro/sign?dev_id={made['dev_id']}": 200,
-            "/dm/api/v3/tls": 400,
-        }
-
-    def send(self, path: str, body: bytes, kind: str = "multipart/form-data; boundary=b17") -> HttpAnswer:
-        """The answer to an upload."""
-        connection = self.connect()
-        connection.ask("POST", path, body, [("Content-Type", kind)])
-        (answer,) = connection.answers()
-        return answer
-
-    def test_oversize(self) -> None:
-        """A file beyond any use is refused with 2000 before it is taken apart."""
-        form, kind = multipart(file=b"\0" * MAX_BODY, password=b"x")
-        for path, status in self.paths.items():
-            answer = self.send(path, form, kind)
-            self.assertEqual((answer.status, answer.json["res"]), (status, 2000), path)
-
-    def test_malformed(self) -> None:
-        """A form without end, of countless parts, of nothing but headers, or none at all is 2000."""
-        part = b'--b17\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n'
-        for body in (
-            part + b"\r\n" + b"x" * 1000,
-            (part + b"\r\nx\r\n") * 1000 + b"--b17--\r\n",
-            b"no form at all",
-        ):
-            for path in self.paths:
-                answer = self.send(path, body)
-                self.assertEqual((answer.json["res"], answer.status in (200, 400, 422)), (2000, True), body[:80])
-
-    def test_hostile_files(self) -> None:
-        """Endless and nested DER, truncated PEM, a zip bomb, a picture: refused with the right reason, and soon."""
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("key", b"\0" * 50_000_000)
-        begun = time.monotonic()
-        for file in (
-            b"\x30\x84\xff\xff\xff\xff",
-            b"\x30\x80" * 20_000,
-            b"\x30\x88" + b"\xff" * 8 + b"\x02\x01\x00",
-            b"-----BEGIN CERTIFICATE-----\n" * 10_000,
-            packed.getvalue(),
-            b"\x89PNG\r\n\x1a\n" + b"\0" * 100,
-            b"\xfe\xed\xfe\xed" + b"\xff" * 5000,
-        ):
-            form, kind = multipart(file=file, password=b"x")
-            for path, status in self.paths.items():
-                answer = self.send(path, form, kind)
-                self.assertIn(answer.status, (200,) if status == 200 else (422,), (path, file[:20]))
-                self.assertIn(answer.json["res"], (2000, 2003), (path, file[:20]))
-        # A reader that goes back to the start of the file at each beginning takes minutes for this one.
-        self.assertLess(time.monotonic() - begun, 20)
-        self.assertFalse((self.shop.state / "tls" / "desk.pem").exists())
-        self.assertEqual(self.fiscal(18)["res"], 0)
-
-    def test_name_of_file(self) -> None:
-        """The name that a file brings along means nothing: no path of it is ever written."""
-        form, kind = multipart(file=b"x")
-        evil = form.replace(b'filename="x"', b'filename="../../../../tmp/evil.pem"')
-        for path in self.paths:
-            self.send(path, evil, kind)
-        self.assertEqual([file.name for file in self.shop.state.rglob("*evil*")], [])
-
-    def test_foreign_page(self) -> None:
-        """A form of a foreign page, which a browser sends without asking, uploads nothing."""
-        form, kind = multipart(file=b"x")
-        for path in self.paths:
-            connection = self.connect()
-            connection.ask("POST", path, form, [("Content-Type", kind), EVIL])
-            (answer,) = connection.answers()
-            self.assertEqual(answer.status, 403, path)
 
 
 class HardenedTests(AccessCase):
