@@ -208,6 +208,7 @@ document.body.append(form); form.submit(); await new Promise(done => setTimeout(
     "A form, which needs no leave of anybody, changes nothing.",
     CRITICAL,
     Stage.BROWSER,
+    quick=False,
 )
 @in_browser
 def forms(victim: Victim, path: str, field: str, kind: str) -> None:
@@ -405,6 +406,7 @@ def rebinding(victim: Victim, method: str, path: str, body: Any) -> None:
     "The page is kept outside: it reads nothing of ours, changes nothing, and gets no channel.",
     HIGH,
     Stage.BROWSER,
+    quick=False,
 )
 @in_browser
 def scripts(victim: Victim, script: str) -> None:
@@ -426,6 +428,7 @@ def scripts(victim: Victim, script: str) -> None:
     "The rules of content of our pages forbid it, so a mistake in one of them gives a foreign script nothing.",
     MEDIUM,
     Stage.BROWSER,
+    quick=False,
 )
 @in_browser
 def own_pages(victim: Victim, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Every rule of who gets in, on HTTP, and what it lets through; `tests.attacks.access` has the attempts to get past it."""
+"""Every rule of who gets in, on HTTP, and what it lets through; `tests.attacks.access` tries to get past it."""
 
 from __future__ import annotations
 
