@@ -1,4 +1,4 @@
-# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 
-.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try reproducible pins audit venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -44,8 +44,9 @@ site: $(VENV)/.documented        ## the pages as a site in build/site; a dead li
 changelog: $(VENV)/.documented   ## move the news fragments into CHANGELOG.md; VERSION=0.2.0
 	$(BIN)/towncrier build --yes --version $(VERSION)
 
-wheel:                           ## the package as one file in dist/, for any system that has Python
-	$(PYTHON) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+wheel:                           ## our wheel, its pins, bill of materials and checksums in dist/, for any system that has Python
+	PYTHON="$(PYTHON)" packaging/wheels.sh dist
+	PYTHON="$(PYTHON)" packaging/windows.sh dist
 
 demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X, Z, and the books beside them
 	$(BIN)/python -m tests.demo
@@ -119,6 +120,15 @@ deb:                             ## the package for Debian and Ubuntu, in dist/
 deb-try: deb                     ## the package in an empty Debian tree: needs root, debootstrap and a mirror of Debian
 	packaging/debian/try.sh "$$(ls -t dist/dmtwisted_*.deb | head -1)"
 
+reproducible:                    ## the wheel and the package twice in two folders: the same bytes, or it fails
+	PYTHON="$(PYTHON)" packaging/reproducible.sh
+
+pins: $(VENV)/.releasing         ## the newest versions that setup.cfg allows, with hashes, into packaging/pins*.txt
+	$(BIN)/python -m tools.pins
+
+audit: $(VENV)/.releasing        ## known holes in what is pinned: 1 found some, 2 could not ask
+	@$(BIN)/python -m tools.audit
+
 venv: $(VENV)/.installed
 
 # pip of the machine fills the environment: the module that brings pip along (ensurepip) is not everywhere.
@@ -135,6 +145,10 @@ $(VENV)/.tested: $(VENV)/.installed
 
 $(VENV)/.documented: $(VENV)/.installed
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
+$(VENV)/.releasing: $(VENV)/.installed
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[release]'
 	touch $@
 
 $(VENV)/.fuzzing: $(VENV)/.tested

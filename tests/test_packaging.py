@@ -1,18 +1,28 @@
-"""The files of the Debian package and of the container."""
+"""The files of the Debian package and of the container, and what they are made of."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from configparser import RawConfigParser
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import SkipTest
 
+from packaging.requirements import Requirement
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.config import load
 from tests.test_house import ROOT
+from tools.audit import audited
+from tools.bom import main
+from tools.pins import BUILD_PINS, PINS, SOURCE_ONLY, wanted
 
 PACKAGING = ROOT / "packaging"
 DEBIAN = PACKAGING / "debian"
@@ -65,17 +75,146 @@ class UnitTests(SynchronousTestCase):
 
 
 class PinsTests(SynchronousTestCase):
-    """The versions in packages and containers."""
+    """The versions in packages, the container and on Windows."""
+
+    def pins(self, file: Path) -> dict[str, tuple[str, str, list[str]]]:
+        """The pins of a file by name: version, marker, hashes."""
+        pin = r"^([a-z0-9-]+)==([\w.]+)(?: ; ([^\\\n]+?))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$"
+        found = re.findall(pin, file.read_text(), re.MULTILINE)
+        return {name: (version, marker, re.findall(r"sha256:(\w+)", rest)) for name, version, marker, rest in found}
 
     def test_all(self) -> None:
-        """Every required library is pinned, and so is the one for MS SQL, which a package cannot add later."""
-        setup = RawConfigParser(interpolation=None)
-        setup.read(ROOT / "setup.cfg", "utf-8")
-        wanted = setup["options"]["install_requires"] + setup["options.extras_require"]["mssql"]
-        here = [line for line in wanted.split("\n") if line.strip() and "win32" not in line]
-        names = {re.split(r"[\[ <>=~;]", line)[0].lower() for line in here}
-        pinned = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)$", (PACKAGING / "pins.txt").read_text(), re.MULTILINE))
-        self.assertEqual(names - pinned.keys(), set())
+        """Every required library is pinned within its range, and so is the one for MS SQL: no package can add it."""
+        pins = self.pins(PINS)
+        for line in wanted():
+            requirement = Requirement(line)
+            version, marker, _ = pins[requirement.name.lower()]
+            self.assertIn(version, requirement.specifier, line)
+            self.assertEqual(bool(marker), "win32" in line, line)
+
+    def test_hashes(self) -> None:
+        """Each line is a pin, a hash of it, or a comment, so pip checks every file that it takes."""
+        for file in (PINS, BUILD_PINS):
+            lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+            read = [len(hashes) for _, _, hashes in self.pins(file).values()]
+            self.assertEqual(len(read) + sum(read), len(lines), file.name)
+        self.assertEqual([*self.pins(BUILD_PINS)], ["setuptools"])
+
+    def test_checked(self) -> None:
+        """Each install of a package's parts demands hashes, and takes nothing that would have to be built."""
+        for file in (
+            DEBIAN / "build.sh",
+            PACKAGING / "wheels.sh",
+            PACKAGING / "windows.sh",
+            PACKAGING / "Containerfile",
+        ):
+            text = re.sub(r"#.*", "", file.read_text()).replace("\\\n", " ")
+            installs = re.findall(r"pip(?: -\S+)* +(?:install|wheel) .*", text)
+            self.assertTrue(installs, file.name)
+            for install in installs:
+                if not install.endswith('"$work/source"'):
+                    self.assertIn("--require-hashes", install)
+                    self.assertRegex(install, "--only-binary :all:|--no-build-isolation")
+
+    def test_order(self) -> None:
+        """A library that has no wheel is the last, alone: its hash is replaced by that of the wheel that we build."""
+        self.assertEqual([name for name in self.pins(PINS)][-1], SOURCE_ONLY)
+        self.assertEqual(len(self.pins(PINS)[SOURCE_ONLY][2]), 1)
+        self.assertIn(f"pinned {SOURCE_ONLY}", (PACKAGING / "wheels.sh").read_text())
+
+
+class BillTests(SynchronousTestCase):
+    """`tools.bom`"""
+
+    def setUp(self) -> None:
+        """An artefact, and what pip says of its parts."""
+        self.patch(os, "environ", {**os.environ, "SOURCE_DATE_EPOCH": "1790000000"})
+        self.folder, site = Path(self.mktemp()), Path(self.mktemp())
+        self.folder.mkdir()
+        self.artefact = self.folder / "dmtwisted_1.0_amd64.deb"
+        self.artefact.write_bytes(b"a package")
+        for name, head in {
+            "dmtwisted-1.0": "Requires-Dist: Base[tls] >= 2\nRequires-Dist: ms_sql >= 2; extra == 'mssql'\n"
+            "Requires-Dist: never >= 2; extra == 'test'\n",
+            "Base-2.0": "License-Expression: MIT\nRequires-Dist: locks>=1; extra == 'tls'\n"
+            "Requires-Dist: ms.sql; extra == 'no'\n",
+            "locks-1.1": "Classifier: License :: OSI Approved :: BSD License\nLicense: a whole text\n",
+            "ms_sql-2.3": "License: LGPL-2.1\n",
+        }.items():
+            (site / f"{name}.dist-info").mkdir(parents=True)
+            name, version = name.split("-")
+            text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{head}"
+            (site / f"{name}-{version}.dist-info" / "METADATA").write_text(text)
+        taken = {"archive_info": {"hashes": {"sha256": "ab" * 32}}}
+        report = {"install": [{"metadata": {"name": "Base"}, "download_info": taken}]}
+        site.with_name(site.name + ".json").write_text(json.dumps(report))
+        main(self.artefact, [site])
+        self.text = (self.folder / (self.artefact.name + ".cdx.json")).read_text("utf-8")
+        main(self.artefact, [site])
+        self.again = (self.folder / (self.artefact.name + ".cdx.json")).read_text("utf-8")
+
+    def test_parts(self) -> None:
+        """It tells the artefact's hash, each part with version, licence and hash, and who requires whom."""
+        bill = json.loads(self.text)
+        whole = bill["metadata"]["component"]
+        self.assertEqual(whole["hashes"][0]["content"], sha256(b"a package").hexdigest())
+        parts = {one["name"]: one for one in bill["components"]}
+        self.assertEqual([*parts], ["base", "locks", "ms-sql", "DejaVu Sans Mono"])
+        self.assertEqual(parts["base"]["hashes"], [{"alg": "SHA-256", "content": "ab" * 32}])
+        self.assertEqual(parts["base"]["licenses"], [{"expression": "MIT"}])
+        self.assertEqual(parts["locks"]["licenses"], [{"license": {"name": "BSD License"}}])
+        self.assertEqual(parts["ms-sql"]["licenses"], [{"license": {"name": "LGPL-2.1"}}])
+        graph = {one["ref"].rpartition("/")[2]: one["dependsOn"] for one in bill["dependencies"]}
+        self.assertEqual(graph["dmtwisted@1.0"][:-1], ["pkg:pypi/base@2.0", "pkg:pypi/ms-sql@2.3"])
+        self.assertEqual(graph["base@2.0"], ["pkg:pypi/locks@1.1"])
+
+    def test_reproducible(self) -> None:
+        """The same artefact has the same bill, with the time of the commit."""
+        self.assertEqual(self.text, self.again)
+        self.assertIn('"timestamp": "2026-09-21T', self.text)
+
+    def test_schema(self) -> None:
+        """The schema of CycloneDX 1.6 accepts it."""
+        if find_spec("cyclonedx") is None:
+            raise SkipTest("cyclonedx-python-lib is not installed here")
+        version = import_module("cyclonedx.schema").SchemaVersion.V1_6
+        judge = import_module("cyclonedx.validation.json").JsonStrictValidator(version)
+        self.assertIsNone(judge.validate_str(self.text))
+        self.assertIsNotNone(judge.validate_str(self.text.replace("SHA-256", "CRC")))
+
+    def test_sums(self) -> None:
+        """The checksums cover each file beside it, in the form of sha256sum."""
+        lines = (self.folder / "SHA256SUMS").read_text().splitlines()
+        self.assertEqual(
+            [line.split("  ")[1] for line in lines], sorted(file.name for file in self.folder.iterdir())[1:]
+        )
+        for line in lines:
+            digest, name = line.split("  ")
+            self.assertEqual(sha256((self.folder / name).read_bytes()).hexdigest(), digest)
+
+
+class AuditTests(SynchronousTestCase):
+    """`tools.audit`"""
+
+    def asked(self, *parts: object, text: str = "") -> tuple[int, str]:
+        """What is made of an answer of pip-audit."""
+        said = text or json.dumps({"dependencies": parts, "fixes": []})
+        return audited(
+            [sys.executable, "-c", "import sys; print(sys.argv[1]); print('no network', file=sys.stderr)", said]
+        )
+
+    def test_status(self) -> None:
+        """0 only if every version was looked at and has no known hole; 1 with the holes; else 2 with one line."""
+        good = {"name": "a", "version": "1", "vulns": []}
+        bad = {"name": "b", "version": "2", "vulns": [{"id": "CVE-1", "fix_versions": ["2.1"]}]}
+        left = "Not audited, 1 of 2: Dependency not found: c"
+        unseen = {"name": "c", "skip_reason": "Dependency not found: c"}
+        self.assertEqual(self.asked(good), (0, "No known holes in 1 pinned versions"))
+        self.assertEqual(self.asked(good, bad), (1, "b 2: CVE-1, fixed in 2.1"))
+        self.assertEqual(self.asked(bad, unseen), (1, f"b 2: CVE-1, fixed in 2.1\n{left}"))
+        self.assertEqual(self.asked(good, unseen), (2, left))
+        self.assertEqual(self.asked(), (2, "Not audited: pip-audit told nothing (no network)"))
+        self.assertEqual(self.asked(text="a crash"), (2, "Not audited: pip-audit told nothing (no network)"))
 
 
 class ScriptTests(SynchronousTestCase):
@@ -83,7 +222,7 @@ class ScriptTests(SynchronousTestCase):
 
     def test_syntax(self) -> None:
         """The shell that runs a script can parse it."""
-        for script in (*SCRIPTS, DEBIAN / "build.sh", PACKAGING / "pins.sh"):
+        for script in (*SCRIPTS, DEBIAN / "build.sh", *sorted(PACKAGING.glob("*.sh"))):
             done = subprocess.run(["sh", "-n", str(script)], capture_output=True)
             self.assertEqual((done.returncode, done.stderr), (0, b""), script.name)
             self.assertTrue(script.stat().st_mode & 0o100, script.name)

@@ -4,7 +4,8 @@
 # Takes dpkg-deb, Python and pip. The package brings its libraries along, as wheels for every Python that it may meet
 # (DEB_PYTHONS), so it outlives an upgrade of the system. What is compiled has the version of its Python in its name,
 # so all of them share one folder. The version is that of the tree, with the time of its last commit after a release
-# (DEB_VERSION overrides it); the same tree and the same wheels make the same bytes.
+# (DEB_VERSION overrides it). pip checks the hash of every file that it takes. The same tree makes the same bytes; beside them
+# lie the bill of materials and the checksums.
 set -eu
 home=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(mkdir -p "${1:-$home/dist}" && cd "${1:-$home/dist}" && pwd)
@@ -30,13 +31,8 @@ export SOURCE_DATE_EPOCH
 
 # Wheels: ours, and those that come as source only
 
-mkdir "$work/source" "$work/wheels"
-cp -a dmtwisted protocols web twisted setup.cfg pyproject.toml README.md LICENSE "$work/source"
-find "$work/source" \( -name __pycache__ -o -name dropin.cache \) -prune -exec rm -rf {} +
+PYTHON="$python" packaging/wheels.sh "$work/wheels"
 pip() { PIP_ROOT_USER_ACTION=ignore "$python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip wheel --no-deps --wheel-dir "$work/wheels" "$work/source"
-grep '^txpostgres==' packaging/pins.txt > "$work/source-only"
-pip wheel --no-deps --wheel-dir "$work/wheels" -r "$work/source-only"
 
 # One folder for all Pythons
 
@@ -50,8 +46,8 @@ mkdir -p "$libraries"
 for version_of_python in $pythons; do
   site=$work/site-$version_of_python
   # shellcheck disable=SC2086 # several options
-  pip install --no-deps --no-compile --only-binary :all: --implementation cp $platforms --find-links "$work/wheels" \
-    --python-version "$version_of_python" --target "$site" -r packaging/pins.txt "$work"/wheels/dmtwisted-*.whl
+  pip install --require-hashes --no-deps --no-compile --only-binary :all: --implementation cp $platforms --find-links "$work/wheels" \
+    --python-version "$version_of_python" --target "$site" --report "$site.json" -r "$work"/wheels/dmtwisted-*-pins.txt
   rm -rf "$site/bin" "$site/share"
   # What a wheel says of itself names its Python; anything else that differs could not share the folder.
   differs=$(diff -rq "$libraries" "$site" | grep '^Files ' | grep -v '\.dist-info/' || true)
@@ -116,7 +112,10 @@ find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
 file=$out/dmtwisted_${version}_$(dpkg --print-architecture).deb
 # Under its name only when it is whole.
-dpkg-deb --root-owner-group -Zxz --build "$tree" "$work/package.deb" > /dev/null
+# One thread: how many there are is seen in the bytes.
+dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$tree" "$work/package.deb" > /dev/null
 cp "$work/package.deb" "$file.new"
 mv "$file.new" "$file"
+# shellcheck disable=SC2046 # a folder each
+"$python" tools/bom.py "$file" $(for one in $pythons; do echo "$work/site-$one"; done)
 echo "$file"
