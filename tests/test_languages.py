@@ -39,7 +39,8 @@ NOT_FOR_CALLERS = ("dmtwisted/lab/", "dmtwisted/commands/", "dmtwisted/conforman
 
 _NAMES = """
 ASCII BMP CHECK Code EUR GOST Java JCEKS LEFT Linux MS OK OpenSSL PIN PKCS RIGHT RSA SQL Windows ZREP dmtwisted db
-move EAN YYYYMMDDHHMMSS DER names approved refused unfinished item pywin32 receipt PNG PEM https tls authority new training
+move EAN YYYYMMDDHHMMSS DER names approved refused unfinished item pywin32 receipt PNG PEM https
+tls authority new training
 """
 NAMES = frozenset(_NAMES.split())
 """Names in reasons."""
