@@ -13,16 +13,14 @@ import json
 import multiprocessing
 import socket
 import sys
-import threading
 import time
 from collections import Counter
 from itertools import cycle
 from multiprocessing.synchronize import Event
 from typing import Any
 
-from tests.attacks.bodies import BODIES
 from tests.attacks.desk import ProcessDesk
-from tests.attacks.framing import FRAMING
+from tests.attacks.every import FAMILIES
 from tests.attacks.variants import Stage
 from tests.test_service_process import HOST
 from tests.web_case import EXECUTE, sale
@@ -33,41 +31,26 @@ Counted = Any
 RATE = 50
 """Sales a second, more than any till makes."""
 
-
 BUSY = 1105
 
-ATTACKERS = 1
-"""Threads that attack at once: as many as ``python -m tests.attacks`` has."""
+Sale = tuple[float, str]
+"""The seconds of a sale, and the attack that was under way at its end."""
+
+EVERY = [each for family in FAMILIES for each in family if each.stage is Stage.OPEN]
+"""What is tried meanwhile: all that needs no service of its own."""
 
 
-def attacks(port: int, go: Event, tried: Counted) -> None:
-    """Try the attacks again and again while ``go`` is set, by several threads; the tills are what is looked at."""
-    threads = [threading.Thread(target=attack, args=(port, go, tried, n), daemon=True) for n in range(ATTACKERS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def attack(port: int, go: Event, tried: Counted, first: int) -> None:
-    """One attacker; each begins at another place of the list."""
+def attack(port: int, go: Event, tried: Counted) -> None:
+    """Try the attacks one after the other while ``go`` is set; what comes of them is looked at elsewhere."""
     desk = object.__new__(ProcessDesk)
     desk.host, desk.key = f"localhost:{port}", ("x-none", "")
-    desk.sold = desk._tags = 0
+    desk.sold, desk._tags = 0, 1_000_000
     desk.connect = lambda source="": socket.create_connection((HOST, port), 5)  # type: ignore[method-assign]
-    desk.tag = lambda: ""  # type: ignore[method-assign]
-    every = [
-        each
-        for family in (FRAMING, BODIES)
-        for each in family
-        if each.stage is Stage.OPEN and "sale" not in each.sends
-    ]
-    for each in cycle(every[first * len(every) // ATTACKERS :] + every[: first * len(every) // ATTACKERS]):
+    for each in cycle(EVERY):
         go.wait()
         with contextlib.suppress(Exception):
             each.attempt(desk)
-        with tried.get_lock():
-            tried.value += 1
+        tried.value += 1
 
 
 def sell(desk: ProcessDesk, line: http.client.HTTPConnection, tag: str) -> float:
@@ -81,15 +64,15 @@ def sell(desk: ProcessDesk, line: http.client.HTTPConnection, tag: str) -> float
     return taken
 
 
-def measure(rounds: int, seconds: float) -> tuple[list[float], list[float], int, int]:
+def measure(rounds: int, seconds: float) -> tuple[list[Sale], list[Sale], int, int]:
     """The times of sales alone and beside attacks, how many sales are missing in the ledger, and the attacks."""
     desk = ProcessDesk(Stage.PROCESS)
     go = multiprocessing.get_context("spawn").Event()
     tried: Counted = multiprocessing.get_context("spawn").Value("i")
     attacker = multiprocessing.get_context("spawn").Process(
-        target=attacks, args=(desk.service.port, go, tried), daemon=True
+        target=attack, args=(desk.service.port, go, tried), daemon=True
     )
-    times: tuple[list[float], list[float]] = ([], [])
+    times: tuple[list[Sale], list[Sale]] = ([], [])
     tags: list[str] = []
     try:
         attacker.start()
@@ -105,7 +88,7 @@ def measure(rounds: int, seconds: float) -> tuple[list[float], list[float], int,
             while time.perf_counter() < end:
                 tags.append(f"sale-{len(tags)}")
                 taken = sell(desk, line, tags[-1])
-                times[beside].append(taken)
+                times[beside].append((taken, EVERY[tried.value % len(EVERY)].id))
                 time.sleep(max(0.0, 1 / RATE - taken))
         go.clear()
         line.close()
@@ -125,23 +108,24 @@ def lost(desk: ProcessDesk, tags: list[str]) -> int:
     return sum(taken[number] != 1 for number in numbers)
 
 
-def percentile(values: list[float], share: float) -> float:
-    """The value that ``share`` of them do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+def percentile(sales: list[Sale], share: float) -> float:
+    """The seconds that ``share`` of them do not exceed."""
+    return sorted(sales)[min(len(sales) - 1, int(len(sales) * share))][0]
 
 
 def main() -> None:
     """Measure, and fail when a sale is lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.sales", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=3.0, help="of each of both halves of a round")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each half of a round")
     options = parser.parse_args()
     alone, beside, missing, tried = measure(options.rounds, options.seconds)
     for name, values in (("alone", alone), ("beside attacks", beside)):
         print(
             f"{name}: {len(values)} sales, p50 {percentile(values, 0.5) * 1000:.1f} ms, "
-            f"p99 {percentile(values, 0.99) * 1000:.1f} ms, longest {max(values) * 1000:.1f} ms"
+            f"p99 {percentile(values, 0.99) * 1000:.1f} ms, longest {max(values)[0] * 1000:.1f} ms"
         )
+    print("slowest beside:", ", ".join(f"{name} {taken * 1000:.0f} ms" for taken, name in sorted(beside)[-8:]))
     ratio = percentile(beside, 0.99) / percentile(alone, 0.99)
     print(f"{tried} attacks; p99 beside them is {ratio:.2f} of p99 alone; {missing} sales lost")
     sys.exit(1 if missing else 0)
