@@ -126,7 +126,7 @@ reproducible:                    ## the wheel and the package twice in two folde
 pins: $(VENV)/.releasing         ## the newest versions that setup.cfg allows, with hashes, into packaging/pins*.txt
 	$(BIN)/python -m tools.pins
 
-audit: $(VENV)/.releasing        ## known holes in what is pinned: 1 found some, 2 could not ask
+audit: $(VENV)/.releasing        ## known holes in what is pinned; Error 1: there are some, Error 2: nobody could be asked
 	@$(BIN)/python -m tools.audit
 
 venv: $(VENV)/.installed

@@ -6,12 +6,14 @@ home=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$home"
+# Somebody may commit meanwhile.
+commit=$(git rev-parse HEAD)
 for mask in 022 077; do
   (
     umask $mask
     git clone --quiet "file://$(git rev-parse --path-format=absolute --git-common-dir)" "$work/clone-of-$mask"
     cd "$work/clone-of-$mask"
-    git checkout --quiet "$(git -C "$home" rev-parse HEAD)"
+    git checkout --quiet "$commit"
     started=$(date +%s)
     PYTHON="${PYTHON:-python3}" make --silent wheel deb
     echo "built in $(($(date +%s) - started)) s"

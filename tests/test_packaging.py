@@ -20,7 +20,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.config import load
 from tests.test_house import ROOT
-from tools.audit import audited
+from tools.audit import audited, everywhere
 from tools.bom import main
 from tools.pins import BUILD_PINS, PINS, SOURCE_ONLY, wanted
 
@@ -203,11 +203,17 @@ class AuditTests(SynchronousTestCase):
             [sys.executable, "-c", "import sys; print(sys.argv[1]); print('no network', file=sys.stderr)", said]
         )
 
+    def test_windows(self) -> None:
+        """What Windows alone installs is audited too, wherever the question is asked."""
+        pins = everywhere("a==1 ; sys_platform == 'win32' \\\n    --hash=sha256:00\nb==2 \\\n    --hash=sha256:01\n")
+        self.assertEqual(pins, "a==1 \\\n    --hash=sha256:00\nb==2 \\\n    --hash=sha256:01\n")
+        self.assertNotIn("win32'", everywhere(PINS.read_text()))
+
     def test_status(self) -> None:
         """0 only if every version was looked at and has no known hole; 1 with the holes; else 2 with one line."""
         good = {"name": "a", "version": "1", "vulns": []}
         bad = {"name": "b", "version": "2", "vulns": [{"id": "CVE-1", "fix_versions": ["2.1"]}]}
-        left = "Not audited, 1 of 2: Dependency not found: c"
+        left = "Not audited: pip-audit has no data on 1 of 2 versions (Dependency not found: c)"
         unseen = {"name": "c", "skip_reason": "Dependency not found: c"}
         self.assertEqual(self.asked(good), (0, "No known holes in 1 pinned versions"))
         self.assertEqual(self.asked(good, bad), (1, "b 2: CVE-1, fixed in 2.1"))
