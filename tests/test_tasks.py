@@ -1199,13 +1199,15 @@ class PrivacyTests(WebCase):
 
     def test_injected_headers(self) -> None:
         """Nothing that a caller sends can become a header of the answer."""
-        connection = self.connect()
-        connection.send(
-            b"POST /dm/execute HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\r\n X-Evil: 1\r\nContent-Length: 2\r\n\r\n{}"
-        )
-        [answer] = connection.answers()
-        self.assertEqual(answer.header("x-evil"), None)
-        self.assertRegex(answer.header("x-request-id") or "", r"^[0-9a-f]{8}$")
+        for id in (b"a\r\n X-Evil: 1", b"a\rX-Evil: 1", b"a\x0bX-Evil: 1"):
+            connection = self.connect()
+            connection.send(
+                b"POST /dm/execute HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: %b\r\nContent-Length: 2\r\n\r\n{}"
+                % id
+            )
+            [answer] = connection.answers()
+            self.assertEqual(answer.header("x-evil"), None)
+            self.assertNotIn("Evil", answer.header("x-request-id") or "")
 
 
 class MethodTests(WebCase):
@@ -1266,8 +1268,10 @@ class MethodTests(WebCase):
 
     def test_odd_hosts(self) -> None:
         """An invalid host name does no harm, and the answer is never HTML."""
-        for host in ("a..b", "x" * 70, "[::1]:3939", "", "ї", "a b"):
-            for path, status in ((EXECUTE, 405), (DEVICES, 200)):
+        served, foreign, invalid = (405, 200), (421, 421), (400, 400)
+        hosts = {"a..b": invalid, "x" * 70: invalid, "[::1]:3939": served, "": served, "ї": foreign, "a b": invalid}
+        for host, statuses in hosts.items():
+            for path, status in zip((EXECUTE, DEVICES), statuses, strict=True):
                 connection = self.connect()
                 connection.send(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
                 [answer] = connection.answers()

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import atexit
 import json
-import shutil
 import threading
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from unittest import SkipTest
 
 from tests.attacks.desk import ProcessDesk
 from tests.attacks.variants import CRITICAL, HIGH, MEDIUM, Family, Stage
-from tests.browser.case import BROWSERS, FLAGS, _playwright
+from tests.browser.case import browser
 from tests.test_sessions import KEYS, SETTINGS
 from tests.web_case import DEVICES, EXECUTE, sale
 
@@ -51,17 +49,8 @@ def _site() -> int:
     return int(server.server_address[1])
 
 
-@cache
-def _browser() -> Any:
-    """The browser, for which every name of `.example` is this machine."""
-    start = _playwright()
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        raise SkipTest(f"there is no browser here, none of {', '.join(BROWSERS)}")
-    running = start().start()
-    atexit.register(running.stop)
-    rules = "--host-resolver-rules=MAP *.example 127.0.0.1"
-    return running.chromium.launch(executable_path=path, args=[*FLAGS, rules])
+LOCAL_NAMES = "--host-resolver-rules=MAP *.example 127.0.0.1"
+"""For the browser every name of `.example` is this machine."""
 
 
 class Victim:
@@ -72,7 +61,7 @@ class Victim:
         self.here = f"http://localhost:{desk.service.port}"
         self.rebound = f"http://rebound.example:{desk.service.port}"
         self.site = f"http://evil.example:{_site()}"
-        self.context = _browser().new_context()
+        self.context = browser(LOCAL_NAMES).new_context()
         self.context.set_default_timeout(10_000)
         self.page = self.context.new_page()
 

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from tempfile import mkdtemp
@@ -53,16 +53,13 @@ class BrowserCase(ProcessCase):
     def setUp(self) -> None:
         """A fresh service, a fresh browser."""
         super().setUp()
-        start = _playwright()
-        browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-        if browser is None:
-            raise SkipTest(f"there is no browser here, none of {', '.join(BROWSERS)}")
+        chromium = browser()
         shutil.copytree(_first_state(), self.folder / "state")
         self.service: Service = self.start()
         self.clicks = 0
         self.faults: list[str] = []
         # The browser is one for all tests, with an empty profile of its own; each test begins without any memory.
-        context = _browser(start, browser).new_context(
+        context = chromium.new_context(
             locale=self.language,
             color_scheme=self.scheme,
             viewport={"width": self.width, "height": self.height},
@@ -153,7 +150,7 @@ class BrowserCase(ProcessCase):
             picture.convert("RGB").quantize(64).save(Path(PICTURES) / f"ui-{name}.png", optimize=True)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _first_state() -> Path:
     """What a service leaves that was started in an empty folder and stopped at once.
 
@@ -171,21 +168,26 @@ def _first_state() -> Path:
     return folder / "state"
 
 
-@lru_cache(maxsize=1)
-def _browser(start: Any, path: str) -> Any:
-    """The browser, which ends with this process."""
-    running = start().start()
-    atexit.register(running.stop)
-    return running.chromium.launch(executable_path=path, args=list(FLAGS))
+@cache
+def browser(*flags: str) -> Any:
+    """A browser with ``flags`` besides the usual ones, the same at each call; it ends with this process.
 
-
-def _playwright() -> Any:
-    """What starts Playwright.
-
-    :raises SkipTest: when it is not installed.
+    :raises SkipTest: when there is no browser here, or no Playwright.
     """
+    running = _playwright()
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        raise SkipTest(f"there is no browser here, none of {', '.join(BROWSERS)}")
+    return running.chromium.launch(executable_path=path, args=[*FLAGS, *flags])
+
+
+@cache
+def _playwright() -> Any:
+    # A process can have one only.
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         raise SkipTest("playwright is not installed: pip install playwright") from None
-    return sync_playwright
+    running = sync_playwright().start()
+    atexit.register(running.stop)
+    return running
