@@ -103,7 +103,7 @@ class SealingTests(WebCase):
         self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
         self.assertSealed()
         self.restart()
-        self.assertEqual((self.settings().passphrase, self.settings().host), (SECRETS["passphrase"], "192.0.2.9"))
+        self.assertEqual((self.settings().passphrase, self.settings().currency), (SECRETS["passphrase"], "EUR"))
 
     def test_change_of_a_secret(self) -> None:
         """A new secret replaces the old one; an empty text removes it."""
