@@ -37,6 +37,9 @@ FLAGS = (
 PATIENCE = 30_000
 """Milliseconds in which a page has to show what it is to show."""
 
+REAL = {"device": "real", "prro_type": 1, "confirm_real": True}
+"""A register that sends real documents, for the interface that adds one."""
+
 # Made whole now: the tests run in a folder of their own.
 PICTURES = os.path.abspath(os.environ["DMTWISTED_PICTURES"]) if os.environ.get("DMTWISTED_PICTURES") else ""
 

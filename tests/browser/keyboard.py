@@ -108,7 +108,8 @@ class KeyboardCase(BrowserCase):
     def walk(self, path: str) -> None:
         """Walk a page from its first control to its last and back: all of them, in the order of reading."""
         expected = self.page.evaluate(WATCH)
-        self.assertGreater(len(expected), 2, path)
+        # The page that asks for the one-time code has its field and its button.
+        self.assertGreater(len(expected), 1, path)
         # Fields of a date have places of their own within, which are no controls of the page.
         most = 2 * len(expected) + 20
         found = self._walked("Tab", len(expected), most)

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from unittest import SkipTest
 
-from tests.browser.case import BrowserCase
+from tests.browser.case import REAL, BrowserCase
 from tests.web_case import sale
 
 NO_AXE = "axe-core is not here (npm pack axe-core, or AXE_CORE)"
@@ -32,7 +32,7 @@ class ShopCase(BrowserCase):
         self.service.execute(sale("sale-2"))
         self.service.request("POST", "/dm/api/v3/tls/authority", {"names": ["desk.shop.local"]})
         self.service.request("POST", "/dm/api/v3/api-keys", {"name": "Бухгалтерія"})
-        made = {"device": "real", "prro_type": 1, "fisid": "4000000001"}
+        made = {**REAL, "fisid": "4000000001"}
         self.service.request("POST", "/dm/main/api/v1/prro", made)
 
     def paths(self) -> list[str]:

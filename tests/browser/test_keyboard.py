@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+from tests.browser.case import REAL
 from tests.browser.keyboard import KeyboardCase
 from tests.browser.test_accessible import ShopCase
 from tests.certificates import key_pem, make_certificate, make_key, pem
@@ -235,7 +236,7 @@ class DeedTests(KeyboardCase):
         self.use("#upload button")
         self.outcome_of("Встановлено")
         self.see("#live-certificate .badge.good")
-        made = {"device": "real", "prro_type": 1, "fisid": "4000000001", "fis_code": "34554363"}
+        made = {**REAL, "fisid": "4000000001", "fis_code": "34554363"}
         self.service.request("POST", "/dm/main/api/v1/prro", made)
         self.go(f"/dm/devices/{self.devices()['real']['dev_id']}")
         file = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dmtwisted.config import PRESENCE_FILE
-from tests.browser.case import BrowserCase
+from tests.browser.case import REAL, BrowserCase
 from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.prro_shop import container, keys
 from tests.specification import promises
@@ -216,7 +216,7 @@ class SigningKeyTests(ServicePageCase):
 
     def test_upload(self) -> None:
         """A key is loaded with its password and shown with its valid days; a wrong one is explained."""
-        made = {"device": "real", "prro_type": 1, "fisid": "4000000001", "fis_code": "34554363"}
+        made = {**REAL, "fisid": "4000000001", "fis_code": "34554363"}
         self.service.request("POST", "/dm/main/api/v1/prro", made)
         self.go(f"/dm/devices/{self.devices()['real']['dev_id']}")
         self.assertIn("Ключа ще немає", self.text("#live-key"))
@@ -237,7 +237,7 @@ class SigningKeyTests(ServicePageCase):
 
     def test_outlets(self) -> None:
         """What the tax service knows of the key is asked for by one press; one of its registers fills the form."""
-        made = {"device": "real", "prro_type": 1}
+        made = REAL
         self.service.request("POST", "/dm/main/api/v1/prro", made)
         dev_id = self.devices()["real"]["dev_id"]
         self.go(f"/dm/devices/{dev_id}")
