@@ -70,13 +70,15 @@ class _TakeoverCase(ServiceCase):
 
     async def cut_off(self, wire: Wire, store: PostgresStore) -> None:
         """Keep the service with that store away from the database."""
+        self.sessions = store.alive
         wire.closed = True
         wire.cut()
         await self.until(lambda: not store.alive)
 
     async def back(self, wire: Wire, store: PostgresStore, device_n: int) -> None:
-        """Let the service come back, to a device that another one had and released."""
+        """Let the service come back with all of its sessions, to a device that another one had and released."""
         wire.closed = False
+        await self.until(lambda: store.alive == self.sessions)
         self.assertIs(await store.claims.claim(device_n, stubborn=True), Claim.TAKEN)
 
     async def takes(self, service: Core, name: str) -> None:

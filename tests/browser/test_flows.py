@@ -157,7 +157,7 @@ class AddDeviceTests(BrowserCase):
             self.see("#sure-real[open]")
             self.click(f"#sure-real button[value={answer}]")
             if answer == "no":
-                self.page.wait_for_function("document.querySelector('#outcome').textContent.includes('confirm_real')")
+                self.see("#outcome:has-text('confirm_real')")
                 self.assertNotIn("real till", self.devices())
         self.page.wait_for_url("**/dm/devices/*-*")
         self.assertEqual(self.devices()["real till"]["driver"], "prro")

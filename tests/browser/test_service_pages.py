@@ -202,7 +202,7 @@ class PresenceTests(ServicePageCase):
         self.assertEqual(self.page.evaluate("document.activeElement.id"), "presence-code")
         self.fill("#presence-code", "wrong")
         self.click("#presence button")
-        self.page.wait_for_function("document.querySelector('#presence-trouble').textContent")
+        self.see("#presence-trouble:not(:empty)")
         self.fill("#presence-code", (self.folder / "state" / PRESENCE_FILE).read_text().strip())
         self.click("#presence button")
         self.page.wait_for_selector("#presence", state="detached")
