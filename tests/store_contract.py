@@ -19,6 +19,7 @@ from dmtwisted.store.values import (
     FoundDocument,
     FoundDocuments,
     Intent,
+    Letter,
     NameTaken,
     OperationQuery,
     OperationRow,
@@ -125,12 +126,20 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "sold_codes": (1, 2),
     "unresolved": (None,),
     "register_state": (1,),
+    "find_marks": (["Ї🧾"],),
+    "post": ([Letter("mail", 0, AT, b"\xff")],),
+    "next_letter": (["mail"],),
+    "take_letters": (["mail"], AT, AT + 1, 10),
+    "put_letter": (1, AT, True, "Ї🧾"),
+    "drop_letter": (1,),
+    "find_letters": (["mail"], True, 10),
     "chains": (),
     "seals": (0, 100),
     "concluded": (0, 100),
     "aged": (0, 100),
     "cut": (Cut(TILL, GENESIS, [], [], {}),),
     "forget_codes": (TILL, 1),
+    "forget_marks": (AT, 10),
 }
 """Each verb with something to ask."""
 

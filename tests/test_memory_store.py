@@ -10,6 +10,7 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import State, StoreFailed
 from tests.change_contract import ChangeContract
+from tests.mark_contract import MarkContract
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.store_contract import ARGUMENTS, TILL, StoreCase, StoreContract, intent
@@ -41,7 +42,7 @@ class MemoryChangeTests(_Memory, ChangeContract, TestCase):
     """Changes of the service."""
 
 
-class MemorySealTests(_Memory, SealContract, RetentionContract, TestCase):
+class MemorySealTests(_Memory, SealContract, RetentionContract, MarkContract, TestCase):
     """The contracts of seals and of what grows old."""
 
 

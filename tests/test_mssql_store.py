@@ -33,6 +33,7 @@ from dmtwisted.store.values import Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from tests import mssql_double
 from tests.change_contract import CHANGES, ChangeContract, change
+from tests.mark_contract import MarkContract
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
@@ -128,7 +129,7 @@ class MssqlChangeTests(MssqlCase, ChangeContract, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class MssqlSealTests(MssqlCase, SealContract, RetentionContract, TestCase):
+class MssqlSealTests(MssqlCase, SealContract, RetentionContract, MarkContract, TestCase):
     """The seals."""
 
     async def test_first_of_two(self) -> None:

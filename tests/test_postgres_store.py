@@ -42,6 +42,7 @@ from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from dmtwisted.system.environment import environment
 from tests.change_contract import CHANGES, ChangeContract, change
+from tests.mark_contract import MarkContract
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
@@ -187,7 +188,7 @@ class PostgresChangeTests(PostgresCase, ChangeContract, TestCase):
 
 
 @skipIf(MISSING, MISSING)
-class PostgresSealTests(PostgresCase, SealContract, RetentionContract, TestCase):
+class PostgresSealTests(PostgresCase, SealContract, RetentionContract, MarkContract, TestCase):
     """The contracts of seals and of what grows old."""
 
 

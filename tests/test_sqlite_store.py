@@ -32,6 +32,7 @@ from dmtwisted.store.sqlite.file import sqlite_revision
 from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
 from tests.change_contract import ChangeContract
+from tests.mark_contract import MarkContract
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
@@ -219,7 +220,7 @@ class SqliteChangeTests(_SqliteCase, ChangeContract, TestCase):
     """Changes of the service."""
 
 
-class SqliteSealTests(_SqliteCase, SealContract, RetentionContract, TestCase):
+class SqliteSealTests(_SqliteCase, SealContract, RetentionContract, MarkContract, TestCase):
     """The contracts of seals and of what grows old."""
 
 

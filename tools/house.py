@@ -43,6 +43,7 @@ ROOMS = (
     "dmtwisted.secrets",
     "dmtwisted.windows",
     "dmtwisted.store",
+    "dmtwisted.outbox",
     "dmtwisted.events",
     "dmtwisted.changes",
     "dmtwisted.setting_row",

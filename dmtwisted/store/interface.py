@@ -152,7 +152,7 @@ class IStore(ABC):
     async def reserve(self, intent: values.Intent) -> values.Reserved:
         """Keep an intent before its effect, unless its device has an operation of that kind and key already.
 
-        Refused operations do not count: their key is free again.
+        Refused operations do not count: their key is free again. Its marks are reserved with it, or nothing is.
         """
         self.intents += 1
         reserved: values.Reserved = await self._ask("reserve", (intent,))
@@ -202,6 +202,38 @@ class IStore(ABC):
     async def register_state(self, device_n: int) -> bytes | None:
         """The state of a register as its last operation left it."""
 
+    # Excise marks
+
+    @_reads
+    async def find_marks(self, wanted: list[str]) -> list[values.MarkRow]:
+        """The receipts that hold any of these marks."""
+
+    # The outbox
+
+    @_writes
+    async def post(self, letters: list[values.Letter]) -> None:
+        """Keep letters that belong to no outcome."""
+
+    @_reads
+    async def next_letter(self, kinds: list[str]) -> int | None:
+        """When the first letter of these kinds that waits is due, in milliseconds since 1970; `None`: none waits."""
+
+    @_writes
+    async def take_letters(self, kinds: list[str], now: int, until: int, limit: int) -> list[values.LetterRow]:
+        """Letters that are due, to be tried now: nobody else gets them before ``until``, nor after a crash."""
+
+    @_writes
+    async def put_letter(self, n: int, due: int, dead: bool, why: str) -> None:
+        """Keep a letter for another try at ``due``, or as ``dead``."""
+
+    @_writes
+    async def drop_letter(self, n: int) -> None:
+        """Remove a letter: it was told, or nobody wants it told any more."""
+
+    @_reads
+    async def find_letters(self, kinds: list[str], dead: bool, limit: int) -> list[values.LetterRow]:
+        """Letters that wait, or dead ones, oldest first."""
+
     # Verification: was the journal changed from outside?
 
     @_reads
@@ -232,3 +264,7 @@ class IStore(ABC):
     @_writes
     async def forget_codes(self, device_n: int, shift: int) -> int:
         """Remove the item codes of the oldest shift before ``shift``; return how many, 0 when none is left."""
+
+    @_writes
+    async def forget_marks(self, before: int, limit: int) -> int:
+        """Remove marks that were sold before this time, at most ``limit``; return how many."""

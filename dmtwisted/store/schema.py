@@ -172,6 +172,39 @@ sold_code = Table(
     PrimaryKeyConstraint("device_n", "shift", "code", mssql_clustered=False),
 )
 
+# A row for each mark that a receipt holds; it is deleted when the mark may be sold again.
+mark = Table(
+    "mark",
+    metadata,
+    Column("mark", _text(64), comment="the excise mark, as the till sent it"),
+    Column("place", BigInteger, autoincrement=False, comment="0: the whole; else the operation that sold a part"),
+    Column("device_n", _number, nullable=False, comment="the register"),
+    Column("operation_n", _number, nullable=False, comment="the operation; stays when that is removed"),
+    Column("number", BigInteger, nullable=False, comment="local number of the receipt"),
+    Column("fiscal_number", _text(64), nullable=False, comment="of the receipt, empty while it is reserved"),
+    Column("at", BigInteger, nullable=False, comment="time of the receipt, milliseconds since 1970"),
+    Column("state", _text(8), nullable=False, comment="reserved, sold"),
+    # The database itself ensures that a mark is sold once.
+    PrimaryKeyConstraint("mark", "place", name="mark_once"),
+    Index("mark_operation", "operation_n"),
+    Index("mark_at", "at"),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("n", _number, primary_key=True, autoincrement=True, comment="order of writing"),
+    Column("kind", _text(16), nullable=False, comment="who sends it"),
+    Column("device_n", _number, nullable=False, comment="the device whose settings say where to; 0: none"),
+    Column("due", BigInteger, nullable=False, comment="milliseconds since 1970, not to be tried earlier"),
+    Column("attempts", Integer, nullable=False, comment="tries that have begun"),
+    Column("state", _text(8), nullable=False, comment="waiting, dead"),
+    Column("why", _text(400), nullable=False, comment="how the last try failed"),
+    Column("payload", LargeBinary, nullable=False, comment="what only its sender understands"),
+    Index("outbox_due", "state", "due"),
+    sqlite_autoincrement=True,
+)
+
 # Added to, never changed; retention removes the oldest of a device (`dmtwisted.store.seals`).
 seal = Table(
     "seal",

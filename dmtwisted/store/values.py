@@ -80,6 +80,85 @@ class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
     sent: bytes
 
 
+class Marks(msgspec.Struct, frozen=True, array_like=True):
+    """Excise marks that an intent reserves, in the same transaction.
+
+    ``shared``: what is sold is a part, so other parts under the same mark may be sold; the whole may not.
+    ``heir_of`` is an operation whose marks pass to this one.
+    """
+
+    marks: list[str]
+    shared: bool = False
+    heir_of: int = 0
+
+
+class MarkRow(msgspec.Struct, frozen=True, array_like=True):
+    """A mark that a receipt holds: ``reserved`` since its intent, ``sold`` since its outcome.
+
+    The row outlives the receipt, so it has what names that: register, local number, fiscal number and time.
+    """
+
+    mark: str
+    device_n: int
+    operation_n: int
+    number: int
+    fiscal_number: str
+    at: int
+    state: str
+
+
+class MarkStep(StrEnum):
+    """What an outcome does with marks."""
+
+    SPEND = "spend"
+    """Those of the operation are sold."""
+    RELEASE = "release"
+    """Those of the operation may be sold again: it certainly did not happen."""
+    HOLD = "hold"
+    """They are reserved for the operation again: it was believed not to have happened."""
+    FREE = "free"
+    """They came back with a return."""
+    TAKE_BACK = "take_back"
+    """They came back with the storno of the document ``number`` of this register."""
+
+
+class MarkMove(msgspec.Struct, frozen=True, array_like=True):
+    """A step with marks, in the same transaction as the outcome; SPEND and RELEASE know theirs by the operation."""
+
+    step: MarkStep
+    marks: list[str] = []
+    shared: bool = False
+    number: int = 0
+
+
+class Letter(msgspec.Struct, frozen=True, array_like=True):
+    """Something to tell outwards later, kept until it is told (`dmtwisted.outbox`).
+
+    ``kind`` says who sends it, ``payload`` only that one understands. It is due at ``due``, milliseconds since 1970.
+    """
+
+    kind: str
+    device_n: int
+    due: int
+    payload: bytes
+
+
+class LetterRow(msgspec.Struct, frozen=True, array_like=True):
+    """A stored letter: ``attempts`` tries have begun, ``why`` says how the last one failed.
+
+    A ``dead`` one is not tried again by itself.
+    """
+
+    n: int
+    kind: str
+    device_n: int
+    due: int
+    attempts: int
+    dead: bool
+    why: str
+    payload: bytes
+
+
 class Intent(msgspec.Struct, frozen=True, array_like=True):
     """An operation about to have an effect (specification 1.10): its key, and what it will send.
 
@@ -95,6 +174,7 @@ class Intent(msgspec.Struct, frozen=True, array_like=True):
     at: int
     documents: list[DocumentIntent]
     request: bytes = b""
+    marks: Marks | None = None
 
 
 class DocumentRow(msgspec.Struct, frozen=True, array_like=True):
@@ -129,10 +209,14 @@ class OperationRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reserved(msgspec.Struct, frozen=True, array_like=True):
-    """The result of :meth:`IStore.reserve`: the number of the new row, or the row that has the key already."""
+    """The result of :meth:`IStore.reserve`: the number of the new row, or the row that has the key already.
+
+    When another receipt holds one of its marks, ``taken`` is that, and nothing was stored.
+    """
 
     n: int
     known: OperationRow | None
+    taken: MarkRow | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
@@ -140,7 +224,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
     ``fiscal_numbers`` maps local numbers of its documents to fiscal numbers; ``register_state`` is the state of
     the register that follows from it, `None` when it stays as it was; ``sold`` are item codes with their tax
-    groups that the shift number ``shift`` had not sold before; ``request`` replaces what was asked, unless empty.
+    groups that the shift number ``shift`` had not sold before; ``request`` replaces what was asked, unless empty;
+    ``marks`` are steps with excise marks, ``letters`` go into the outbox, once for an operation that is done.
     """
 
     n: int
@@ -154,6 +239,8 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
     shift: int = 0
     sold: dict[str, int] = {}
     request: bytes = b""
+    marks: MarkMove | None = None
+    letters: list[Letter] = []
 
 
 class OperationQuery(msgspec.Struct, frozen=True, array_like=True):

@@ -69,6 +69,8 @@ REST = {
     "document": "n, operation_n, number, shift, at, state, value, sent",
     "register": "device_n, state",
     "sold_code": "device_n, shift, code, taxgrp",
+    "mark": "mark, place, device_n, operation_n, number, fiscal_number, at, state",
+    "outbox": "n, kind, device_n, due, attempts, state, why, payload",
 }
 """Columns that are compared; the mark of a restored database is left out."""
 
@@ -81,6 +83,8 @@ def rows_of(file: Path) -> Rows:
         rest = [
             (table.split()[0], *row)
             for table, names in REST.items()
+            # The first schema did not have all of them.
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table.split()[0],)).fetchone()
             for row in db.execute(f"SELECT {names} FROM {table}")
         ]
     return Rows(frozenset(documents), operations, frozenset(row for row in rest if row[:2] != ("setting", MARK)))

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.mssql import marks, outbox
 from dmtwisted.store.mssql.driver import public_words
 from dmtwisted.store.mssql.seals import seal
 from dmtwisted.store.mssql.sessions import TRIES, Duplicate, Link
@@ -170,11 +171,20 @@ def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
                 return Reserved(rows[0][0], None)
         link.begin()
         _expect_ours(link, attempt, device_n)
+        taken = None if intent.marks is None else marks.taken(link, intent.marks)
         try:
             n = _insert(link, attempt, intent)
-        except Duplicate as taken:
-            if TAG_INDEX not in str(taken):
-                raise StoreFailed(public_words(taken)) from None
+            if taken is not None:
+                link.undo()
+                return Reserved(0, None, taken)
+            if intent.marks is not None:
+                marks.hold(link, n, intent)
+        except Duplicate as duplicate:
+            if marks.ONCE in str(duplicate):
+                # Another receipt reserved a mark at this moment: the next turn says which.
+                continue
+            if TAG_INDEX not in str(duplicate):
+                raise StoreFailed(public_words(duplicate)) from None
             known = _operations(
                 link, "device_n = %s AND kind = %s AND [key] = %s AND state <> 'refused'", (device_n, kind, key)
             )
@@ -198,7 +208,7 @@ def _expect_ours(link: Link, attempt: Attempt, device_n: int) -> None:
 
 
 def _insert(link: Link, attempt: Attempt, intent: Intent) -> int:
-    device_n, kind, task, key, fingerprint, at, documents, request = astuple(intent)
+    device_n, kind, task, key, fingerprint, at, documents, request, _ = astuple(intent)
     [(n,)] = link.ask(
         "INSERT INTO operation (device_n, kind, task, [key], fingerprint, state, at, request, token) "
         f"OUTPUT inserted.n VALUES (%s, %s, %s, %s, {BODY}, 'intended', %s, {BODY}, {BODY})",
@@ -216,6 +226,13 @@ def _insert(link: Link, attempt: Attempt, intent: Intent) -> int:
 def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
     link.begin()
     _expect_ours(link, attempt, outcome.device_n)
+    if outcome.letters or outcome.marks is not None:
+        stored = attempt.again and bool(
+            link.ask("SELECT 1 FROM operation WHERE n = %s AND state = 'done'", (outcome.n,))
+        )
+        outbox.put_in(link, () if stored else outcome.letters)
+        if outcome.marks is not None:
+            marks.move(link, outcome, outcome.marks, stored)
     link.ask(
         f"UPDATE operation SET state = %s, ended_at = %s, res = %s, answer = {BODY}, "
         f"request = COALESCE({BODY}, request) WHERE n = %s",

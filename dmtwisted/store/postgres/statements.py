@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.postgres import marks, outbox
 from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS
 from dmtwisted.store.postgres.sessions import Session
 from dmtwisted.store.queries import (
@@ -199,7 +200,13 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
             )
             if rows:
                 return Reserved(rows[0][0], None)
-        n, owner = await _insert(session, attempt, intent)
+        try:
+            n, owner = await _insert(session, attempt, intent)
+        except StoreFailed as error:
+            if intent.marks is None or marks.ONCE not in str(error):
+                raise
+            # Another receipt reserved a mark at this moment: the next turn says which.
+            continue
         if n is not None:
             return Reserved(n, None)
         if owner is not None and owner != attempt.instance:
@@ -211,15 +218,21 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
         )
         if known:
             return Reserved(known[0].n, known[0])
+        taken = None if intent.marks is None else await marks.taken(session, intent.marks)
+        if taken is not None:
+            return Reserved(0, None, taken)
         # Refused between our two statements, so its key is free again.
     raise StoreFailed("the operations of the tag change too fast")
 
 
 async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[int | None, str | None]:
     """The number of the new operation, if there is one, and the service that has claimed its device, if any."""
-    *columns, documents, request = astuple(intent)
+    *columns, documents, request, asked = astuple(intent)
     values: list[Any] = [intent.device_n, *columns, request or None, attempt.token, attempt.instance]
-    papers = ""
+    papers = unless_taken = ""
+    if asked is not None:
+        unless_taken = f" AND {marks.UNLESS_TAKEN}"
+        values += marks.taken_values(asked)
     if documents:
         kept = [(index, *astuple(paper)) for index, paper in enumerate(documents)]
         values += [intent.device_n, *_flat(kept)]
@@ -229,10 +242,14 @@ async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[i
             "SELECT added.n, %s, p.number, p.kind, p.shift, p.at, p.sum, 'intended', p.value, p.sent FROM added, "
             f"(VALUES {_rows(kept, 8)}) AS p (i, number, kind, shift, at, sum, value, sent) ORDER BY p.i)"
         )
+    if asked is not None:
+        held, more = marks.held(asked, intent.device_n, intent.documents[0].number, intent.documents[0].at)
+        papers += held
+        values += more
     [(n, owner)] = await session.ask(
         f"{_MINE} added AS (INSERT INTO operation "
         "(device_n, kind, task, key, fingerprint, at, state, request, token) "
-        f"SELECT %s, %s, %s, %s, %s, %s, 'intended', %s::bytea, %s WHERE {_UNLESS_ELSEWHERE} "
+        f"SELECT %s, %s, %s, %s, %s, %s, 'intended', %s::bytea, %s WHERE {_UNLESS_ELSEWHERE}{unless_taken} "
         f"ON CONFLICT DO NOTHING RETURNING n){papers} "
         "SELECT (SELECT n FROM added), (SELECT instance FROM mine)",
         values,
@@ -258,7 +275,7 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
     numbers = outcome.fiscal_numbers
     seal = SEALED
     if numbers or outcome.state is not State.DONE:
-        accepted = f"d.number IN ({_marks(numbers)})" if numbers else "false"
+        accepted = f"d.number IN ({_places(numbers)})" if numbers else "false"
         named = (
             f"CASE d.number {'WHEN %s THEN %s ' * len(numbers)}ELSE fiscal_number END" if numbers else "fiscal_number"
         )
@@ -284,6 +301,17 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
             "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state)"
         )
         values += [outcome.device_n, outcome.register_state]
+    if outcome.letters or outcome.marks is not None:
+        # As all parts of the statement see it: the operation before the statement.
+        parts.append("was AS (SELECT state FROM operation WHERE n = %s)")
+        values.append(outcome.n)
+    for part, more in (
+        outbox.posted(outcome.letters) if outcome.letters else ("", ()),
+        ("", ()) if outcome.marks is None else marks.moved(outcome, outcome.marks),
+    ):
+        if part:
+            parts.append(part)
+            values += more
     parts.append(seal)
     rows = await session.ask(
         f"{', '.join(parts)} SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
@@ -406,7 +434,7 @@ def _one(found: list[OperationRow]) -> OperationRow | None:
     return found[0] if found else None
 
 
-def _marks(values: Any) -> str:
+def _places(values: Any) -> str:
     return ", ".join(["%s"] * len(values))
 
 

@@ -25,6 +25,7 @@ from dmtwisted.store.seals import (
     mark,
     removal,
 )
+from dmtwisted.store.sqlite import marks, outbox
 from dmtwisted.store.values import (
     CHANGE,
     AgedPaper,
@@ -154,28 +155,39 @@ def _recorded(db: sqlite3.Connection, change: Change | None, device_n: int = 0) 
 
 
 def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
-    *columns, documents, request = astuple(intent)
-    added = db.execute(
-        'INSERT INTO operation (device_n, kind, task, "key", fingerprint, at, state, request) '
-        "VALUES (?, ?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING RETURNING n",
-        (*columns, request or None),
-    ).fetchone()
+    *columns, documents, request, asked = astuple(intent)
+    taken = None if asked is None else marks.taken(db, asked)
+    added = (
+        None
+        if taken is not None
+        else db.execute(
+            'INSERT INTO operation (device_n, kind, task, "key", fingerprint, at, state, request) '
+            "VALUES (?, ?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING RETURNING n",
+            (*columns, request or None),
+        ).fetchone()
+    )
     if added is None:
         known = db.execute(
             f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state <> 'refused'",
             (intent.device_n, intent.kind, intent.key),
         ).fetchone()
-        return Reserved(known[0], _operation(db, known))
+        return Reserved(0, None, taken) if known is None else Reserved(known[0], _operation(db, known))
     for paper in documents:
         db.execute(
             "INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, 'intended', ?, ?)",
             (added[0], intent.device_n, *astuple(paper)),
         )
+    if asked is not None:
+        marks.hold(db, added[0], intent)
     return Reserved(added[0], None)
 
 
 def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
+    if outcome.letters:
+        outbox.post(db, outcome.letters)
+    if outcome.marks is not None:
+        marks.move(db, outcome, outcome.marks)
     concluded = db.execute(
         "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ?, request = coalesce(?, request) "
         f"WHERE n = ? RETURNING {_SEALED_BUT_ANSWER}",
