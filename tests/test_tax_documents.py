@@ -13,11 +13,12 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.documents.catalogue import TAX_GROUPS, TaxGroup
+from dmtwisted.documents.catalogue import PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers import totals
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
 from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.requests import read_json, read_task
@@ -26,7 +27,7 @@ from protocols.fiscal.check_head import DocSubType, DocType
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import decode
-from protocols.fiscal.zrep_xml import ZRep
+from protocols.fiscal.zrep_xml import Turnover, ZRep
 from protocols.simulators.fiscal_arithmetic import receipt_faults
 from protocols.simulators.fiscal_totals import ShiftSums
 from tests.shop import MORNING, sale
@@ -57,17 +58,17 @@ CARD = {
 class Till:
     """A register that draws up documents and counts them, without a tax service."""
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, settings: RegisterSettings | None = None, **changes: Any) -> None:
         self.clock = Clock()
         self.clock.advance(MORNING)
-        self.settings = RegisterSettings(tax_groups=GROUPS, default_taxgrp=1, rounding_step=10, check_cash=False)
+        usual = RegisterSettings(tax_groups=GROUPS, default_taxgrp=1, rounding_step=10, check_cash=False)
+        self.settings = settings or usual
         header = Header(fisid=str(NUMBER), name="ТОВ «Крамниця»", shopname="Кав’ярня", fis_code="34554363")
         self.drafting = Drafting("test", self.settings, header, 1, "7", ServiceClock(self.clock))
         outlet = Outlet(tin="34554363", org_name="ТОВ «Крамниця»", point_name="Кав’ярня", address="м. Київ")
         groups = {group.code: group for group in GROUPS}
-        self.desk = replace(
-            Desk(number=NUMBER, local=7, testing=False, outlet=outlet, cashier="Коваль О.", groups=groups), **changes
-        )
+        desk = Desk(number=NUMBER, local=7, testing=False, outlet=outlet, cashier="Коваль О.", groups=groups)
+        self.desk = replace(desk, payments=self.settings.payments, **changes)
         self.state = RegisterState()
 
     def draft(self, task: int, **members: Any) -> Document:
@@ -295,6 +296,83 @@ class ReceiptTests(SynchronousTestCase):
         refused = self.assertRaises(Refused, written, till.draft(0), desk)
         self.assertIs(refused.res, Res.TAX_SERVICE_WRONG_XML)
         self.assertIn("CHECKHEAD/TIN", refused.errortxt())
+
+
+class PaymentCodeTests(SynchronousTestCase):
+    """The code of each payment type in documents for the tax service."""
+
+    def shift(self, **changes: Any) -> tuple[list[Check], ZRep]:
+        """A sale and a return with every payment type of the register, a withdrawal, and the Z of the shift."""
+        till = Till(PrroSettings(tax_groups=GROUPS, default_taxgrp=1, check_cash=False, **changes))
+        sums = ShiftSums()
+        till.do(0)
+        types = [pay_type.code for pay_type in till.settings.pay_types]
+        rows = [{"name": "Товар", "cnt": 1, "price": len(types)}]
+        receipt = {"sum": len(types), "rows": rows, "pays": [{"type": code, "sum": 1} for code in types]}
+        told = [
+            till.do(1, receipt=receipt),
+            till.do(2, receipt={**receipt, "purchase_receipt_fisn": "3000000001"}),
+            till.do(14, cash={"type": 2, "sum": 200, "commission": 2}),
+        ]
+        for each in told:
+            sums.add(each)
+        report = till.do(11)
+        self.assertEqual(list(sums.faults(report)), [])
+        return told, report
+
+    def rows(self, side: Turnover | None) -> list[tuple[int, str, int]]:
+        """Code, name and sum of each row of sales or returns in a Z."""
+        assert side is not None
+        return [(row.payformcd, row.payformnm, row.sum) for row in side.payforms]
+
+    def sides(self, report: ZRep) -> list[dict[str, int]]:
+        """Name and code of each payment in the sales and the returns of a Z."""
+        return [{name: code for code, name, _ in self.rows(side)} for side in (report.zreprealiz, report.zrepreturn)]
+
+    def codes(self, told: Check) -> dict[str, int]:
+        """Name and code of each payment."""
+        return {pay.payformnm: pay.payformcd for pay in told.checkpay}
+
+    def test_tax(self) -> None:
+        """By the tax service's schema a card is 1, a prepayment 2, a credit 3, in every document."""
+        (sold, returned, given), report = self.shift(pay_codes="tax")
+        codes = self.codes(sold)
+        known = [codes[name] for name in ("Готівка", "Картка", "Передплата", "Післяплата", "Кредит", "Сертифікат")]
+        self.assertEqual(known, [0, 1, 2, 3, 3, 305])
+        self.assertEqual(
+            (codes["Переказ з поточного рахунку"], codes["Безготівка"], codes["LiqPay"]), (306, 100_000, 100_000)
+        )
+        self.assertEqual(codes["Бонуси"], 100_000)
+        self.assertEqual((self.codes(returned), self.codes(given)), (codes, {"ГОТІВКА": 0}))
+        self.assertEqual(self.sides(report), [codes, codes])
+
+    def test_types(self) -> None:
+        """A register of an earlier version sends the numbers of its payment types, as before."""
+        (sold, returned, _), report = self.shift()
+        numbers = {one.name: one.code for one in PAY_TYPES}
+        self.assertEqual((self.codes(sold), self.codes(returned)), (numbers, numbers))
+        self.assertEqual(self.sides(report), [numbers, numbers])
+
+    def test_own_code(self) -> None:
+        """A payment type with a code of its own sends that one, whatever the register goes by."""
+        card = PayType(2, "Картка", payformcd=301)
+        for pay_codes in ("types", "tax"):
+            (sold, _, _), report = self.shift(pay_codes=pay_codes, pay_types=(PayType(0, "Готівка"), card))
+            self.assertEqual(self.codes(sold), {"Готівка": 0, "Картка": 301})
+            self.assertEqual([code for code, *_ in self.rows(report.zreprealiz)], [0, 301])
+
+    def test_rows_of_z(self) -> None:
+        """A Z has one row for each code and name: two names with one code are two rows, one name is one."""
+        card = PayType(2, "Картка")
+        types = (
+            card,
+            PayType(21, "Картка", payformcd=1),
+            PayType(3, "Передплата"),
+            PayType(22, "Талон", payformcd=2),
+        )
+        _, report = self.shift(pay_codes="tax", pay_types=types)
+        rows = self.rows(report.zreprealiz)
+        self.assertEqual(rows, [(1, "Картка", 200), (2, "Передплата", 100), (2, "Талон", 100)])
 
 
 ROW = some.fixed_dictionaries(

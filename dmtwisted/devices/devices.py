@@ -393,6 +393,7 @@ class Devices:
         if driver is None:
             known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
             raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
+        settings = {**driver.fresh, **settings}
         value = driver.read(settings)
         if self.bars(driver):
             raise BadSettings("driver", ONLY_TRAINING)

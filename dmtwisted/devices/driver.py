@@ -99,6 +99,8 @@ class Driver:
     A secret that is not named here goes wherever `ADDRESSES` may point."""
     files: tuple[str, ...] = ()
     """Names of settings, texts or lists of texts, that are PEM or name a file. ``build`` gets them all as PEM."""
+    fresh: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Settings that a new device gets where it is given none; a device of an earlier version keeps the defaults."""
     stand: str = ""
     """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""

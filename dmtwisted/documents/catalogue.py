@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 # The shares of VAT and a levy D in an amount S; p and d are their percentages (docs/reference/tax-service.md#sums).
 VAT_INSIDE_LEVY = 0
@@ -42,7 +46,12 @@ class PayType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     code: int
     name: str
+    """The means of payment."""
     enabled: bool = True
+    form: str = ""
+    """The form of payment; empty is the usual one of `FORMS`."""
+    payformcd: Annotated[int, Meta(ge=0)] | None = None
+    """The code in documents for the tax service; `None` is the one of the register's table, ``pay_codes``."""
 
 
 CASH, CARD = 0, 2
@@ -81,3 +90,47 @@ PAY_TYPES = (
     PayType(19, "Portmone"),
     PayType(20, "NovaPay"),
 )
+
+CASHLESS, OTHER = "БЕЗГОТІВКОВА", "ІНШЕ"
+
+FORMS = {
+    **dict.fromkeys((2, 13, 14, 15, 16, 17, 18, 19, 20), CASHLESS),
+    **dict.fromkeys((3, 4, 5, 6, 8, 11, 12), OTHER),
+}
+"""The usual form of payment, printed before the means; cash and code 1 are named after their form
+(docs/reference/http-interface.md#payment-types)."""
+
+CASHLESS_INSTRUMENT = 100_000
+"""``PAYFORMCD`` of a cashless instrument, the one of every payment type without another code."""
+
+TAX_CODES = {
+    CASH: 0,
+    1: CASHLESS_INSTRUMENT,
+    CARD: 1,
+    3: 2,
+    4: 3,
+    5: 3,
+    6: 305,
+    15: 306,
+    **dict.fromkeys(range(16, 21), CASHLESS_INSTRUMENT),
+}
+"""``PAYFORMCD`` of payment types by the meanings in the tax service's schema and samples
+(docs/reference/tax-service.md#mapping)."""
+
+
+def own_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
+    """Payment types by number; the number of one without a ``payformcd`` is its code for the tax service too."""
+    return {one.code: _with_code(one, one.code) for one in pay_types}
+
+
+def tax_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
+    """Payment types by number, with the codes of the tax service's schema; 1 has form and means, as the others."""
+    found = {one.code: _with_code(one, TAX_CODES.get(one.code, CASHLESS_INSTRUMENT)) for one in pay_types}
+    plain = found.get(1)
+    if plain is not None and not plain.form:
+        found[1] = msgspec.structs.replace(plain, form=CASHLESS)
+    return found
+
+
+def _with_code(pay_type: PayType, code: int) -> PayType:
+    return pay_type if pay_type.payformcd is not None else msgspec.structs.replace(pay_type, payformcd=code)

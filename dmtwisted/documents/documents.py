@@ -46,6 +46,8 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     type: int
     name: str
+    form: str = ""
+    """The form of payment; empty is the usual one of the type."""
     sum: int
     tendered: int = 0
     change: int = 0

@@ -11,6 +11,7 @@ import msgspec
 
 from dmtwisted.clock import readable
 from dmtwisted.documents import documents
+from dmtwisted.documents.catalogue import FORMS
 from dmtwisted.documents.documents import (
     Document,
     Good,
@@ -62,15 +63,6 @@ _WORDINGS = {
     documents.EXPENSE: _Wording("ВИДАТОК КОШТІВ", SERVICE, "Виплата", "ДО ВИДАЧІ"),
     documents.STORNO: _Wording("СТОРНО", SERVICE, "Скасування", "СУМА СТОРНО"),
 }
-
-_CASHLESS, _OTHER = "БЕЗГОТІВКОВА", "ІНШЕ"
-_PAY_FORMS = {
-    **dict.fromkeys((2, 13, 14, 15, 16, 17, 18, 19, 20), _CASHLESS),
-    **dict.fromkeys((3, 4, 5, 6, 8, 11, 12), _OTHER),
-}
-"""The form of payment, printed before the means; cash and code 1 are named after their form
-(docs/reference/http-interface.md#payment-types)."""
-
 
 # Receipts
 
@@ -198,7 +190,7 @@ def _payment(pay: Payment, operation: str) -> Iterator[Element]:
                 yield Pair(label, value)
     elif pay.commission:
         yield Pair("Комісія", hryvnias(pay.commission))
-    form = _PAY_FORMS.get(pay.type)
+    form = pay.form or FORMS.get(pay.type)
     means = f"{form}: {pay.name}" if form else pay.name.upper()
     yield Pair(f"{means}, грн", hryvnias(pay.sum))
 

@@ -40,7 +40,7 @@ class Rates:
 
     def __init__(self, settings: RegisterSettings) -> None:
         self._groups = {str(group.code): group for group in settings.tax_groups}
-        self._pay_types = {str(pay_type.code): pay_type for pay_type in settings.pay_types}
+        self._pay_types = {str(code): pay_type for code, pay_type in settings.payments.items()}
         self._default_group = str(settings.default_taxgrp) if settings.default_taxgrp else ""
 
     def group(self, code: str, device: str) -> TaxGroup:
@@ -413,6 +413,7 @@ def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, chang
     return Payment(
         type=pay_type.code,
         name=pay_type.name,
+        form=pay_type.form,
         sum=kept,
         tendered=tendered,
         change=change,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
+from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup, own_payments
 from dmtwisted.documents.template import BrokenTemplate, check_template
 
 
@@ -104,6 +104,11 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     batch: Annotated[BatchSettings | None, Meta(description="Batch mode: terminal, printer and their rules")] = None
     header: Annotated[tuple[str, ...], Meta(max_length=100, description="Lines at the top of every print form")] = ()
     footer: Annotated[tuple[str, ...], Meta(max_length=100, description="Lines at the end of every print form")] = ()
+
+    @property
+    def payments(self) -> dict[int, PayType]:
+        """The payment types by number, with the code of each in documents for the tax service."""
+        return own_payments(self.pay_types)
 
     def __post_init__(self) -> None:
         self._check_batch()

@@ -77,6 +77,11 @@ SETTINGS: dict[str, SettingWords] = {
     "tax_groups": _words("Податкові групи", "Tax groups", "Групи, за якими продають"),
     "default_taxgrp": _words("Типова група", "Default tax group", "Для товару без групи; 0: відмова"),
     "pay_types": _words("Види оплати", "Payment types", "Чим можна платити"),
+    "pay_codes": _words(
+        "Коди оплат для податкової",
+        "Payment codes for the tax service",
+        "types: номери видів оплати, як надсилали попередні версії; tax: за схемою податкової, як у нових кас",
+    ),
     "rounding_step": _words("Округлення готівки, копійок", "Cash rounding, kopecks", "0: без округлення"),
     "auto_close": _words("Закривати зміну о", "Close the shift at", "Час у Києві, наприклад 23:50; порожнє: ніколи"),
     "warn_shift_h": _words("Нагадати про зміну, годин", "Shift reminder, hours"),

@@ -17,7 +17,7 @@ import msgspec
 
 from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
-from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, TaxGroup
+from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, Receipt, ReportSide
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res, Text
@@ -72,7 +72,7 @@ class Desk:
     :param number: its fiscal number, :param local: its number within the outlet.
     :param testing: whether its documents are tests.
     :param cashier: the name on documents whose request has none.
-    :param groups: its tax groups by code; they do not change during a shift.
+    :param groups: its tax groups, :param payments: its payment types, by number; they do not change during a shift.
     """
 
     number: int
@@ -81,6 +81,12 @@ class Desk:
     outlet: Outlet
     cashier: str = ""
     groups: Mapping[int, TaxGroup] = field(default_factory=dict)
+    payments: Mapping[int, PayType] = field(default_factory=dict)
+
+    def pay_code(self, pay_type: int) -> int:
+        """``PAYFORMCD`` of a payment type; its number when the register has no such type any more."""
+        known = self.payments.get(pay_type)
+        return pay_type if known is None or known.payformcd is None else known.payformcd
 
 
 def written(document: Document, desk: Desk) -> bytes:
@@ -207,7 +213,7 @@ def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
             discounttype=0 if receipt.sum_disc else None,
             discountsum=receipt.sum_disc or None,
         ),
-        checkpay=tuple(map(_pay, receipt.pays)),
+        checkpay=tuple(_pay(pay, desk) for pay in receipt.pays),
         checktax=_receipt_taxes(receipt, desk),
         checkbody=tuple(_row(good, desk) for good in receipt.goods),
     )
@@ -249,10 +255,10 @@ def _row(good: Good, desk: Desk) -> BodyRow:
     )
 
 
-def _pay(pay: Payment) -> PayRow:
+def _pay(pay: Payment, desk: Desk) -> PayRow:
     tendered = pay.tendered or pay.sum
     return PayRow(
-        payformcd=pay.type,
+        payformcd=desk.pay_code(pay.type),
         payformnm=_text(pay.name) or str(pay.type),
         sum=pay.sum,
         provided=tendered,
@@ -284,7 +290,7 @@ def _withdrawal(document: Document, cash: Payment, desk: Desk) -> Check:
     return Check(
         checkhead=_head(document, desk),
         checktotal=CheckTotal(sum=cash.sum, notaxsum=cash.sum, commission=cash.commission),
-        checkpay=(PayRow(payformcd=CASH, payformnm=CASH_NAME, sum=cash.sum, paysys=_card(cash)),),
+        checkpay=(PayRow(payformcd=desk.pay_code(CASH), payformnm=CASH_NAME, sum=cash.sum, paysys=_card(cash)),),
         checkbody=(BodyRow(name=WITHDRAWAL_NAME, cost=cash.sum),),
     )
 
@@ -408,10 +414,16 @@ def _turnover(side: ReportSide, desk: Desk) -> Turnover:
         rndsum=-rounding if rounding else None,
         norndsum=side.calc - rounding if rounding else None,
         orderscnt=side.receipts,
-        payforms=tuple(
-            PayFormRow(payformcd=code, payformnm=_text(name) or str(code), sum=exact + up - down)
-            for code, name, exact, up, down in side.pays
-            if exact or up - down
-        ),
+        payforms=_pay_forms(side, desk),
         taxes=tuple(ZTaxRow(**vars(row)) for row in taxes if row.turnover or row.sum),
     )
+
+
+def _pay_forms(side: ReportSide, desk: Desk) -> tuple[PayFormRow, ...]:
+    """One row for each code and name: payment types may share both."""
+    found: dict[tuple[int, str], int] = {}
+    for pay_type, name, exact, up, down in side.pays:
+        if exact or up - down:
+            row = desk.pay_code(pay_type), _text(name) or str(pay_type)
+            found[row] = found.get(row, 0) + exact + up - down
+    return tuple(PayFormRow(payformcd=code, payformnm=name, sum=total) for (code, name), total in found.items())

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.clock import KYIV, ServiceClock
-from dmtwisted.documents.catalogue import TaxGroup
+from dmtwisted.documents.catalogue import PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers.channels.evidence import Evidence
 from dmtwisted.registers.channels.interface import (
@@ -71,13 +71,14 @@ class Register:
 
     :param number: its fiscal number; 0 when the settings have none.
     :param local: its number within the outlet. :param testing: whether its documents are tests.
-    :param groups: its tax groups by code.
+    :param groups: its tax groups by code. :param payments: its payment types, with their codes for the tax service.
     """
 
     number: int
     local: int
     testing: bool
     groups: Mapping[int, TaxGroup]
+    payments: Mapping[int, PayType]
 
 
 @implementer(IFiscalChannel)
@@ -137,6 +138,7 @@ class TaxServiceChannel:
             outlet=await self._outlet_of(document.header, offline=document.offline is not None),
             cashier=self._key.subject,
             groups=self._register.groups,
+            payments=self._register.payments,
         )
         return await self._signed(written(document, desk), document)
 

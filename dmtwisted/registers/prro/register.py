@@ -48,6 +48,7 @@ class PrroRegister(SoftwareRegister):
                 local=settings.local_number,
                 testing=settings.testing,
                 groups={group.code: group for group in settings.tax_groups},
+                payments=settings.payments,
             ),
             self._key,
             breaker,
@@ -163,7 +164,10 @@ def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings)
     return TimeStamps(settings.time_stamp_url, must, Breaker(exchange, around.clock, settings.retry_s), around.clock)
 
 
-_OF_A_SHIFT = ("tax_groups", "pay_types", "fis_code", "vat_code", "fiscal_number", "local_number", "testing")
+_OF_A_SHIFT = (
+    *("tax_groups", "pay_types", "pay_codes"),
+    *("fis_code", "vat_code", "fiscal_number", "local_number", "testing"),
+)
 """Settings that stay the same in all documents of one shift (docs/reference/tax-service.md#z-report)."""
 
 AGENT_CONNECT_S, AGENT_S = 3.0, 10.0

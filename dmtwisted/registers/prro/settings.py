@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from dmtwisted.documents.catalogue import PayType, tax_payments
 from dmtwisted.registers.settings import RegisterSettings
 
 SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
@@ -16,6 +17,9 @@ SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
 
 OLD_SERVER_URL = "http://fs.tax.gov.ua:8609/fs"
 """Its address without TLS."""
+
+TAX = "tax"
+"""``pay_codes`` of new registers."""
 
 
 class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -36,6 +40,13 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
         str, Meta(pattern="^[0-9]{0,18}$", description="Fiscal number of the register, as it was registered")
     ] = ""
     local_number: Annotated[int, Meta(ge=1, description="Number of the register within its outlet")] = 1
+    pay_codes: Annotated[
+        Literal["types", "tax"],
+        Meta(
+            description="PAYFORMCD of a payment type that names none: its own number, as earlier versions sent; "
+            "or by the tax service's schema, as new registers send"
+        ),
+    ] = "types"
     testing: Annotated[bool, Meta(description="Whether documents are tests, without fiscal force")] = False
     time_stamps: Annotated[
         Literal["off", "try", "must"],
@@ -86,6 +97,11 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
             from dmtwisted.registers.prro.trust import check_certificates
 
             check_certificates(self.server_ca, self.signer_ca, self.trusted_certificates)
+
+    @property
+    def payments(self) -> dict[int, PayType]:
+        """As of any register; a register that goes by the tax service's schema has its codes."""
+        return tax_payments(self.pay_types) if self.pay_codes == TAX else super().payments
 
     @property
     def stays(self) -> bool:
