@@ -1,4 +1,4 @@
-# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, windows-env, windows-test, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -6,8 +6,9 @@ BIN    := $(VENV)/bin
 # The port and the folder of `make run`.
 PORT   ?= 3939
 STATE  ?= var
+WINDOWS := build/windows
 
-.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try reproducible pins audit venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try windows-env windows-test reproducible pins audit venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -120,6 +121,11 @@ deb:                             ## the package for Debian and Ubuntu, in dist/
 deb-try: deb                     ## the package in an empty Debian tree: needs root, debootstrap and a mirror of Debian
 	packaging/debian/try.sh "$$(ls -t dist/dmtwisted_*.deb | head -1)"
 
+windows-env: $(WINDOWS)/.ready   ## a Python for Windows with our libraries and a Wine prefix, in build/windows
+
+windows-test: $(VENV)/.tested $(WINDOWS)/.ready ## the suite by that Python under Wine
+	$(BIN)/python -m tests.windows_suite
+
 reproducible:                    ## the wheel and the package twice in two folders: the same bytes, or it fails
 	PYTHON="$(PYTHON)" packaging/reproducible.sh
 
@@ -153,6 +159,13 @@ $(VENV)/.releasing: $(VENV)/.installed
 
 $(VENV)/.fuzzing: $(VENV)/.tested
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	touch $@
+
+$(WINDOWS)/.ready: packaging/pins.txt tools/windows.py
+	mkdir -p $(WINDOWS)
+	PYTHON="$(PYTHON)" packaging/wheels.sh $(WINDOWS)/wheels
+	$(PYTHON) -m tools.windows $(WINDOWS)/python $(WINDOWS)/wheels --wine
+	WINEPREFIX="$(abspath $(WINDOWS))/prefix" WINEDEBUG=-all wineboot --init
 	touch $@
 
 clean:                           ## everything that was made, but not the data in var/

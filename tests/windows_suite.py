@@ -1,0 +1,198 @@
+"""The suite by a real Python for Windows under Wine: ``python -m tests.windows_suite [--part | MODULE ...]``.
+
+``make windows-env`` makes that Python. A few processes run a handful of modules each; one that is silent for too long
+is ended, the test that it was at has failed, and the modules after it go on in a new process. The last lines say what
+was excluded and why, and the counts. What Wine does, Windows may still do otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.not_on_windows import reason
+from tests.windows_worker import MARK
+
+ROOT = Path(__file__).parent.parent
+WINDOWS = ROOT / "build" / "windows"
+PYTHON = WINDOWS / "python" / "python.exe"
+
+PROCESSES = max(1, min(4, os.cpu_count() or 1))
+
+AT_ONCE = 6
+"""Most modules that a process is given: starting one takes seconds."""
+
+SILENCE = 130.0
+"""Seconds for one test; trial itself ends one that waits for a Deferred after 120."""
+
+PART = (
+    "tests.test_run",
+    "tests.test_windows_service",
+    "tests.test_service_process",
+    "tests.test_processes",
+    "tests.test_serial",
+    "tests.test_serial_windows",
+    "tests.test_windows_spooler",
+    "tests.test_sqlite_store",
+    "tests.test_writer",
+    "tests.test_files",
+    "tests.test_tls",
+    "tests.test_tls_service",
+    "tests.test_logs",
+)
+"""What runs at every change: what is different on Windows."""
+
+
+def environment() -> dict[str, str]:
+    """Where Wine finds its prefix; its own remarks are left out."""
+    return {**os.environ, "WINEPREFIX": str(WINDOWS / "prefix"), "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"}
+
+
+def modules() -> list[str]:
+    """Every test module that is not excluded as a whole."""
+    names = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in (ROOT / "tests").rglob("test_*.py"))
+    return sorted(name for name in names if not reason(name))
+
+
+@dataclass
+class Run:
+    """What is still to run, and what came of the rest."""
+
+    waiting: list[str]
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    seconds: Counter[str] = field(default_factory=Counter)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> list[str]:
+        """The modules for one process."""
+        with self.lock:
+            many = min(AT_ONCE, -(-len(self.waiting) // PROCESSES))
+            taken, self.waiting[:many] = self.waiting[:many], []
+        return taken
+
+    def note(self, test: str, outcome: str, text: str) -> None:
+        """Count an outcome; show a failure at once."""
+        with self.lock:
+            self.counts[outcome] += 1
+            if outcome in ("excluded", "skipped"):
+                self.reasons[outcome, text] += 1
+            if outcome == "failed":
+                print(f"[FAILED] {test}\n{text}", flush=True)
+
+    def over(self, module: str, since: float) -> float:
+        """A module is over; the time of now."""
+        now = time.monotonic()
+        with self.lock:
+            self.seconds[module] = round(now - since)
+        print(f"{module}: {now - since:.0f} s", flush=True)
+        return now
+
+    def work(self) -> None:
+        """Run modules until none waits."""
+        while names := self.take():
+            while names:
+                names = self.process(names)
+
+    def process(self, names: Sequence[str]) -> list[str]:
+        """Run ``names`` in one process; those that it did not come to are returned."""
+        command = ["wine", str(PYTHON), "-m", "tests.windows_worker", *names]
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        current, rest, since, tail = "", list(names), time.monotonic(), [b""]
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            ended = True
+            os.killpg(process.pid, signal.SIGKILL)
+
+        timer = threading.Timer(SILENCE, end)
+        timer.start()
+        for line in process.stdout:
+            head, mark, told = line.partition(MARK)
+            if not mark:
+                tail = [*tail[-30:], head]
+                continue
+            name, outcome, text = json.loads(told)
+            timer.cancel()
+            timer = threading.Timer(SILENCE, end)
+            timer.start()
+            if outcome == "begun":
+                current = name
+            elif outcome == "over":
+                current, since = "", self.over(name, since)
+                rest.remove(name)
+            else:
+                self.note(name, outcome, text)
+        status = process.wait()
+        timer.cancel()
+        assert process.stdin is not None
+        process.stdin.close()
+        if not rest:
+            return []
+        said = b"".join(tail).decode(errors="replace")
+        why = f"silent for {SILENCE:.0f} s" if ended else f"the process ended with status {status}"
+        self.note(current or rest[0], "failed", f"{why}\n{said}")
+        return rest[1:]
+
+
+def run(names: Iterable[str]) -> int:
+    """Run the modules and tell what came of it; the exit status."""
+    since = time.monotonic()
+    work = Run(list(names))
+    # Wine ends its service manager with the last process; this one waits for the end of its standard input.
+    keeper = subprocess.Popen(
+        ["wine", str(PYTHON), "-c", "import sys; sys.stdin.read()"],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    threads = [threading.Thread(target=work.work) for _ in range(PROCESSES)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        subprocess.run(["wineserver", "-k"], env=environment(), check=False)
+        keeper.wait()
+    for (outcome, text), count in sorted(work.reasons.items()):
+        print(f"{outcome}: {count}: {text}")
+    counts = work.counts
+    print("slowest:", ", ".join(f"{name} {taken} s" for name, taken in work.seconds.most_common(8)))
+    print(f"under Wine in {time.monotonic() - since:.0f} s, {len(work.seconds)} modules:")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped'] + counts['excluded']} skipped")
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+def main() -> int:
+    """Run what the command line names; all by default."""
+    if shutil.which("wine") is None or not PYTHON.exists():
+        print("there is no Wine, or no Python for it: make windows-env")
+        return 1
+    names = sys.argv[1:]
+    return run(PART if names == ["--part"] else names or modules())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
