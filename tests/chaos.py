@@ -38,6 +38,8 @@ from dmtwisted.dispatch import Dispatcher
 from dmtwisted.results import Res
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import DeviceRow, OperationQuery, OperationRow, State
+from dmtwisted.terminals.bpos1 import settings as bpos1
+from dmtwisted.terminals.bpos1.driver import Bpos1Driver
 from dmtwisted.terminals.caisse_ap import settings as caisse_ap
 from dmtwisted.terminals.caisse_ap.driver import CaisseApDriver
 from dmtwisted.terminals.concert_v2 import settings as concert_v2
@@ -53,6 +55,7 @@ from dmtwisted.terminals.ssi import settings as ssi_json
 from dmtwisted.terminals.ssi.driver import SsiDriver
 from dmtwisted.terminals.zvt import settings as zvt
 from dmtwisted.terminals.zvt.driver import ZvtDriver
+from protocols.simulators.bpos1 import Bpos1Device
 from protocols.simulators.caisse_ap import CaisseApDevice
 from protocols.simulators.concert_v2 import ConcertDevice
 from protocols.simulators.ecr17 import Ecr17Device
@@ -151,6 +154,7 @@ WIRES: dict[str, Wire] = {
         ),
         Wire(ssi_json.DRIVER, _settings("ssi-json", 1), SsiSimulator, _without_service_clock(SsiDriver)),
         Wire(zvt.DRIVER, _settings("zvt"), lambda terminal, clock: ZvtTerminal(terminal, clock).factory(), ZvtDriver),
+        Wire(bpos1.DRIVER, _settings("bpos1"), Bpos1Device, Bpos1Driver),
         Wire(ecr17.DRIVER, _settings("ecr17"), Ecr17Device, Ecr17Driver),
         Wire(
             caisse_ap.DRIVER,

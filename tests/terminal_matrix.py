@@ -18,7 +18,7 @@ BEGIN, END = "<!-- made by python -m tests.terminal_matrix -->\n", "<!-- end -->
 
 MARK: Final = "shown_by"
 
-WIRES: Final = ("privatbank-json", "ssi-json", "zvt", "ecr17", "caisse-ap", "concert-v2", "nexo")
+WIRES: Final = ("privatbank-json", "ssi-json", "bpos1", "zvt", "ecr17", "caisse-ap", "concert-v2", "nexo")
 
 FAULTS: Final[dict[str, str]] = {
     "golden frames": "golden frames cut at every byte",
@@ -47,6 +47,7 @@ FAULTS: Final[dict[str, str]] = {
 
 LACKING: Final[dict[tuple[str, str], str]] = {
     ("wrong checksum", "privatbank-json"): "none",
+    ("wrong checksum", "bpos1"): "none",
     ("wrong checksum", "caisse-ap"): "none",
 }
 """What a wire cannot meet, and why: it has no checksum."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dmtwisted.conformance.nexo_stand import POI
+from protocols.simulators.bpos1 import Bpos1Device
 from protocols.simulators.nexo import NexoDevice
 from protocols.simulators.zvt import TerminalSettings, ZvtTerminal
 from protocols.terminals.nexo.sealing import Seal
@@ -48,6 +49,32 @@ class SsiTwoStepFaultTests(CheckedFaults):
     def final(self, data: bytes) -> bool:
         """The result of the second step."""
         return b"GetResultByUid" in data and b"APPROVED" in data
+
+
+class Bpos1FaultTests(WireFaults):
+    """BPOS1: lines of JSON from the process of the vendor's library; noise ends the process."""
+
+    wire = "bpos1"
+    # The terminal does not answer two tills at once.
+    busy = (5014, 1, "refused")
+
+    def final(self, data: bytes) -> bool:
+        """The end of the purchase; the journal's transaction comes in one, too."""
+        return b'"RRN"' in data and len(self.terminal.entries()) > 1
+
+
+class Bpos1AtOnceFaultTests(Bpos1FaultTests):
+    """A terminal that cancels what is not confirmed as soon as the line ends."""
+
+    # The journal says so.
+    lost = "refused"
+    outcomes: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("duplicate final", "garbage after", "wrong length"), "approved"
+    )
+
+    def device(self) -> Any:
+        """The terminal's end of the line."""
+        return Bpos1Device(self.terminal, self.clock, at_once=True)
 
 
 class ZvtFaultTests(WireFaults):

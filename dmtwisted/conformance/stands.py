@@ -11,12 +11,15 @@ from twisted.internet.task import Clock
 from dmtwisted.conformance import nexo_stand, prro_stand
 from dmtwisted.conformance.desk import OPERATION, WAIT, FarEnd, Stand
 from dmtwisted.conformance.line import World
-from dmtwisted.devices.driver import Driver
+from dmtwisted.devices.driver import Driver, Surroundings
 from dmtwisted.printing.drivers.escpos import DRIVER as ESCPOS
 from dmtwisted.printing.drivers.star import DRIVER as STAR
 from dmtwisted.printing.drivers.training import DRIVER as TRAINING_PRINTER
 from dmtwisted.registers.drivers.prro import DRIVER as PRRO
 from dmtwisted.registers.drivers.training import DRIVER as TRAINING_REGISTER
+from dmtwisted.store.values import DeviceRow
+from dmtwisted.terminals.bpos1.driver import build as build_bpos1
+from dmtwisted.terminals.bpos1.settings import DRIVER as BPOS1
 from dmtwisted.terminals.caisse_ap.settings import DRIVER as CAISSE_AP
 from dmtwisted.terminals.concert_v2.settings import DRIVER as CONCERT_V2
 from dmtwisted.terminals.ecr17.settings import DRIVER as ECR17
@@ -25,6 +28,8 @@ from dmtwisted.terminals.privatbank.settings import DRIVER as PRIVATBANK
 from dmtwisted.terminals.ssi.settings import DRIVER as SSI
 from dmtwisted.terminals.training.settings import DRIVER as TRAINING_TERMINAL
 from dmtwisted.terminals.zvt.settings import DRIVER as ZVT
+from protocols.serial import TcpEndpoint
+from protocols.simulators.bpos1 import Bpos1Device
 from protocols.simulators.caisse_ap import CaisseApDevice
 from protocols.simulators.concert_v2 import ConcertDevice
 from protocols.simulators.ecr17 import Ecr17Device
@@ -82,6 +87,22 @@ def _zvt_serial(terminal: Terminal, clock: Clock) -> Any:
     return ZvtTerminal(terminal, clock, TerminalSettings(serial=True)).factory()
 
 
+def _bpos1(at_once: bool = False) -> Callable[[World], FarEnd]:
+    def far(world: World) -> FarEnd:
+        device = Terminal(world, duration=OPERATION, hold=30.0)
+        library = Bpos1Device(device, world, at_once=at_once)
+        return FarEnd(device, library, lambda: setattr(library, "stops", True))
+
+    return far
+
+
+def _build_bpos1(row: DeviceRow, settings: Any, around: Surroundings, _: FarEnd) -> Any:
+    """The service over a line in memory, at whose other end is the library's process."""
+    return build_bpos1(row, settings, around, TcpEndpoint(around.reactor, "192.0.2.1", 1))
+
+
+BPOS1_USUAL: dict[str, Any] = {**HERE, "port": 2000, "wait_s": WAIT}
+
 ZVT_USUAL: dict[str, Any] = {"charset": "cp1125", "tells_last": True, "abort_payments": True}
 
 
@@ -102,6 +123,8 @@ _ALL = (
     terminal(ZVT, _zvt, "TCP", (*NO_HOST, ({"password": "1"}, "settings.password")), **ZVT_USUAL),
     terminal(ZVT, _zvt_serial, "serial", **COM, **ZVT_USUAL),
     terminal(ECR17, Ecr17Device, wrong=NO_HOST, port=10_000, lrc="std", tells_last=True),
+    Stand(BPOS1, BPOS1_USUAL, _bpos1(), _build_bpos1, (*NO_HOST, *NO_TIME), shape="cancels later"),
+    Stand(BPOS1, BPOS1_USUAL, _bpos1(at_once=True), _build_bpos1, shape="cancels at once"),
     terminal(CAISSE_AP, CaisseApDevice, wrong=NO_HOST),
     terminal(CONCERT_V2, ConcertDevice, serial_port="COM3"),
     # Over TLS in memory there would be nothing to see, so the agent is ours and its lines are in clear.

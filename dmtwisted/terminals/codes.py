@@ -28,6 +28,9 @@ BANK: dict[str, Res] = {
 WRONG_RRN = frozenset({"0012", "0025"})
 """Codes of a bank that does not know the payment which a refund names."""
 
+SETTLE_FIRST = ("звірк", "batch close", "settlement")
+"""Words in the text of a general error when a general report is due (5026)."""
+
 
 def catalogued(order: Order, res: Res | None, code: str, words: str, text: str) -> Declined:
     """A refusal by a line of the catalogue, with the detail that the line needs.

@@ -18,7 +18,7 @@ from dmtwisted.security import mask_pan
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.terminals.base import ProvingDriver
 from dmtwisted.terminals.card_first import CardDue
-from dmtwisted.terminals.codes import bank_refusal
+from dmtwisted.terminals.codes import SETTLE_FIRST, bank_refusal
 from dmtwisted.terminals.connection import Unreached, endpoint_of
 from dmtwisted.terminals.interface import (
     ECHO,
@@ -75,9 +75,6 @@ TERMINAL: dict[str, Res] = {
 
 GENERAL, CANCELLED, LOCAL = "1000", "1001", "0001"
 """A general error with a text, a key on the terminal, and a failure before the bank was asked."""
-
-SETTLE_FIRST = ("звірк", "batch close", "settlement")
-"""Words in the text of a general error when a general report is due (5026)."""
 
 RRN_WORDS = ("rrn",)
 """Words in it when a refund names no payment (5025)."""

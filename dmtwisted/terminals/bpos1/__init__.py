@@ -1,0 +1,1 @@
+"""BPOS1 terminals (Oschadbank, Ukrsibbank, Sense and others) as a driver."""

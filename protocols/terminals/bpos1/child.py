@@ -1,0 +1,92 @@
+"""The process of the vendor's library: COM in an apartment of its own, commands from standard input.
+
+It is started for one operation and killed when a call of the library does not come back, which no thread could be.
+Only this module imports pywin32. A 32-bit library answers here through a surrogate (docs/reference/bpos1.md#library).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO
+
+from protocols.terminals.bpos1.library import POLL, Library
+from protocols.terminals.bpos1.messages import Said, line_of, read_call
+
+with suppress(ImportError):
+    import pythoncom
+    import win32com.client
+
+NAME = "ECRCommX.BPOS1Lib"
+"""The name under which the library is registered."""
+
+UNKNOWN_CLASS = frozenset({-2147221005, -2147221164})
+"""Errors of COM for a class that is not registered: by its name, and by its number."""
+
+NO_WINDOWS, NO_PYWIN32, UNREGISTERED, BROKEN = "windows", "pywin32", "unregistered", "broken"
+"""Why there is no library."""
+
+
+def serve(commands: BinaryIO, say: Callable[[Said], None], com: Any, pump: Callable[[], object]) -> None:
+    """Do what the lines of ``commands`` name until they end.
+
+    :param pump: lets COM deliver its messages to this thread.
+    """
+    waiting: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        for line in commands:
+            waiting.put(line)
+        waiting.put(b"")
+
+    Thread(target=read, daemon=True).start()
+    library = Library(com, say, time.monotonic)
+    while True:
+        line = None
+        with suppress(Empty):
+            line = waiting.get(timeout=POLL)
+        if line == b"":
+            library.close()
+            return
+        pump()
+        if line is not None:
+            library.take(read_call(line))
+        library.look()
+
+
+def main() -> int:
+    """The process."""
+    # What a library prints must not come between our lines.
+    lines = os.fdopen(os.dup(1), "wb", 0)
+    os.dup2(2, 1)
+
+    def say(said: Said) -> None:
+        lines.write(line_of(said))
+
+    if sys.platform != "win32" and "win32com.client" not in sys.modules:
+        say(Said(absent=f"this system is {sys.platform}", reason=NO_WINDOWS))
+        return 1
+    if "win32com.client" not in sys.modules:
+        say(Said(absent="pywin32 is not installed", reason=NO_PYWIN32))
+        return 1
+    pythoncom.CoInitializeEx(pythoncom.COINIT_APARTMENTTHREADED)
+    try:
+        com: Any = win32com.client.dynamic.Dispatch(NAME)
+        version = str(com.LibraryVersion)
+    except pythoncom.com_error as error:
+        reason = UNREGISTERED if error.args[0] in UNKNOWN_CLASS else BROKEN
+        say(Said(absent=str(error.args[1]), reason=reason))
+        return 1
+    say(Said(version=version))
+    serve(sys.stdin.buffer, say, com, pythoncom.PumpWaitingMessages)
+    return 0
+
+
+if __name__ == "__main__":
+    # At once: a thread of the library may not come to its end.
+    os._exit(main())
