@@ -247,7 +247,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             source=_NBU,
             sure=DPS,
             kept=_ARITHMETIC,
-            test="tests.test_register_more.SettingsTests.test_rounding_step",
+            test="tests.test_rounding.TableTests.test_every_ending",
             setting="rounding_step",
         ),
         Rule(
@@ -257,7 +257,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             source=_NBU,
             sure=DPS,
             kept=_ARITHMETIC,
-            test="tests.test_register_more.ReturnTests.test_rounded",
+            test="tests.test_rounding.TableTests.test_mixed",
             setting="rounding_step",
         ),
         Rule(
