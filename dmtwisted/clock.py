@@ -112,6 +112,11 @@ def kyiv(at: int) -> datetime:
     return datetime.fromtimestamp(at // 1000, KYIV)
 
 
+def day_of(at: int) -> str:
+    """The day of a moment in Kyiv, ``yyyy-MM-dd``."""
+    return f"{kyiv(at):%Y-%m-%d}"
+
+
 def span(stamp: str) -> tuple[int, int]:
     """The first and the last moment of a stamp, which is a prefix of ``yyyyMMddHHmmss``.
 

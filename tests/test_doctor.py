@@ -603,6 +603,14 @@ class DeviceFaultTests(FaultCase):
         warned = [one for one in self.found(shop) if "/srv/ca.pem" in one.text.uk]
         self.assertEqual([(one.level, one.about) for one in warned], [(Level.WARN, "one")])
 
+    def test_rounding(self) -> None:
+        """A register at the tax service that does not round cash is a hint; a step of 10 or 50 is none."""
+        for step, hints in ((0, [(Level.WARN, "one"), (Level.WARN, "two")]), (10, []), (50, [])):
+            shop = PrroShop(self, rounding_step=step)
+            found = [one for one in self.found(shop) if "rounding_step" in one.advice.en]
+            self.assertEqual([(one.level, one.about) for one in found], hints)
+            self.assertTrue(all("50 kopecks" in one.advice.en and "50 копійок" in one.advice.uk for one in found))
+
     def test_tax_service_there(self) -> None:
         """A tax service that answers, whose clock agrees with ours."""
         found = {one.text.en for one in self.found(PrroShop(self, "one", "two"))}

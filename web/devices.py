@@ -12,6 +12,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.changes import Action, Area, Changes
+from dmtwisted.clock import day_of
 from dmtwisted.conformance.levels import command_for, found_of
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
@@ -112,7 +113,8 @@ class DeviceApi:
     @app.route("/dm/api/v3/drivers", methods=["GET"])
     def drivers(self, request: IRequest) -> bytes:
         """All drivers with the JSON Schema of their settings and their conformance levels."""
-        found = [_driver(driver, self._devices.state) for driver in self._devices.drivers.values()]
+        day = day_of(self._devices.clock.now())
+        found = [_driver(driver, self._devices.state, day) for driver in self._devices.drivers.values()]
         return json_answer(request, 200, Drivers(found))
 
     @app.route("/dm/api/v3/devices", methods=["GET"])
@@ -270,7 +272,7 @@ class DeviceChange(msgspec.Struct, forbid_unknown_fields=True):
     confirm_real: bool = False
 
 
-def _driver(driver: Driver, state: Path | None) -> DriverRecord:
+def _driver(driver: Driver, state: Path | None, day: str) -> DriverRecord:
     found = found_of(driver, state)
     return DriverRecord(
         kind=driver.kind,
@@ -281,7 +283,7 @@ def _driver(driver: Driver, state: Path | None) -> DriverRecord:
         suite=found.suite if found is not None else None,
         origin=driver.origin,
         conform=command_for(driver) if driver.origin else "",
-        settings_schema=driver.schema(),
+        settings_schema=driver.schema(day),
     )
 
 

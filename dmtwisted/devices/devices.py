@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from dmtwisted.changes import Action, Area
+from dmtwisted.clock import day_of
 from dmtwisted.devices.driver import (
     KINDS,
     OTHER,
@@ -393,7 +394,7 @@ class Devices:
         if driver is None:
             known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
             raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
-        settings = {**driver.fresh, **settings}
+        settings = {**driver.fresh(day_of(self.clock.now())), **settings}
         value = driver.read(settings)
         if self.bars(driver):
             raise BadSettings("driver", ONLY_TRAINING)

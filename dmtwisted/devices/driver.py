@@ -99,12 +99,14 @@ class Driver:
     A secret that is not named here goes wherever `ADDRESSES` may point."""
     files: tuple[str, ...] = ()
     """Names of settings, texts or lists of texts, that are PEM or name a file. ``build`` gets them all as PEM."""
-    fresh: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Settings that a new device gets where it is given none; a device of an earlier version keeps the defaults."""
     stand: str = ""
     """``module:NAME`` of the stand on which the conformance suite tests it; only the suite imports it."""
     origin: str = ""
     """The package of a third-party driver, with its version; empty for a built-in one."""
+    fresh: Callable[[str], dict[str, Any]] = lambda day: {}
+    """What a new device has where nothing is said, in place of the defaults, on a day in Kyiv (``yyyy-MM-dd``).
+
+    A device that was stored without such a setting keeps the default."""
     stays: Callable[[Any], bool] = lambda settings: False
     """Whether what a register with these settings sends stays on this machine: its tax service is simulated here."""
 
@@ -129,6 +131,10 @@ class Driver:
         """Whether a register with ``settings`` sends documents to the tax service."""
         return self.kind == REGISTER and self.simulator is None and not self.stays(settings)
 
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the settings."""
-        return msgspec.json.schema(self.settings)
+    def schema(self, day: str = "") -> dict[str, Any]:
+        """The JSON Schema of the settings; with a ``day`` its defaults are those of a device that is added then."""
+        schema = msgspec.json.schema(self.settings)
+        members = schema["$defs"][self.settings.__name__]["properties"]
+        for name, value in (self.fresh(day) if day else {}).items():
+            members[name]["default"] = value
+        return schema

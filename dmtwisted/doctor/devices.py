@@ -6,11 +6,12 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, gatherResults
 
-from dmtwisted.clock import ServiceClock
+from dmtwisted.clock import ServiceClock, day_of
 from dmtwisted.devices.devices import Device, Devices, register_settings
 from dmtwisted.devices.driver import OTHER, REGISTER
 from dmtwisted.doctor.clock import compare, http_date
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
+from dmtwisted.documents import law
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res, Text
@@ -32,6 +33,7 @@ async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
 
 async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[Finding]:
     found = [await _device(device, devices), *_unusual(device, devices), *_files(device, devices)]
+    found += _rounding(device, day_of(clock.now()))
     if device.kind == REGISTER:
         try:
             found += [*await _key(device), *await _tax_service(device, clock)]
@@ -97,6 +99,21 @@ def _files(device: Device, devices: Devices) -> list[Finding]:
     advice = Text(
         "Він ще читається. Перенесіть його до теки конфігурації або в /etc/ssl і назвіть знову.",
         "It is still read. Move it into the folder of the configuration or /etc/ssl, and name it again.",
+    )
+    return [warn(Check.DEVICE, text, advice, name)]
+
+
+def _rounding(device: Device, day: str) -> list[Finding]:
+    """A register at the tax service that does not round cash."""
+    if not isinstance(device.settings, PrroSettings) or device.settings.rounding_step:
+        return []
+    name, step = device.name, law.on(day, law.CASH_STEPS)
+    text = Text(f"{name}: готівка не округлюється", f"{name}: cash is not rounded")
+    advice = Text(
+        f"За правилами Нацбанку сума за готівку округлюється до {step} копійок: налаштуйте rounding_step; 10, поки в "
+        "касі є монети по 10 копійок.",
+        f"By the National Bank's rules a sum in cash is rounded to {step} kopecks: set rounding_step; 10 while the "
+        "till has coins of 10 kopecks.",
     )
     return [warn(Check.DEVICE, text, advice, name)]
 

@@ -140,7 +140,7 @@ def _receipt(
     check_receipt(asked)
     lines = taxes(goods, rates)
     owed = exact + sum(line.on_top for line in lines)
-    rounding = _asked_rounding(asked, settings)
+    rounding = _asked_rounding(asked, owed, settings)
     payments = _payments(asked, owed, rounding, settings.rounding_step, rates)
     due = sum(payment.sum for payment in payments)
     return Receipt(
@@ -315,13 +315,18 @@ def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
 # Rounding and payments
 
 
-def _asked_rounding(asked: ReceiptRequest, settings: RegisterSettings) -> int:
-    if asked.autoround and asked.round:
+def _asked_rounding(asked: ReceiptRequest, exact: int, settings: RegisterSettings) -> int:
+    """The rounding that the till calculated itself, of the amount due ``exact``."""
+    if not asked.round:
+        return 0
+    if asked.autoround:
         raise Refused(Res.ROUND_WITH_AUTOROUND)
+    before, after = hryvnias(exact), hryvnias(exact + asked.round)
+    sums = Text(f"без заокруглення {before}, з ним {after}", f"{before} without rounding, {after} with it")
     if abs(asked.round) > LARGEST_ROUNDING:
-        raise Refused(Res.ROUNDING_OUT_OF_RANGE)
-    if asked.round and not settings.rounding_step:
-        raise Refused(Res.ROUNDING_NOT_ENABLED)
+        raise Refused(Res.ROUNDING_OUT_OF_RANGE, note=sums)
+    if not settings.rounding_step:
+        raise Refused(Res.ROUNDING_NOT_ENABLED, note=sums)
     return asked.round
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv
-from dmtwisted.documents import documents
+from dmtwisted.documents import documents, law
 from dmtwisted.documents.catalogue import CASH
 from dmtwisted.documents.documents import Caller, Document, Header, OfflineMark, Reversed
 from dmtwisted.money import hryvnias
@@ -36,10 +36,10 @@ from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRe
 from dmtwisted.results import Refused, Res, one_of
 from protocols.fiscal.offline import control_number, fiscal_number
 
-LONGEST_OFFLINE = 35 * 3_600_000
+LONGEST_OFFLINE = law.OFFLINE_STOP_H * 3_600_000
 """Milliseconds offline after which only the shift may be closed (specification 8)."""
 
-LONGEST_MONTH_OFFLINE = 168 * 3_600_000
+LONGEST_MONTH_OFFLINE = law.OFFLINE_MONTH_H * 3_600_000
 """Milliseconds offline in a calendar month; beyond them the tax service blocks the register
 (docs/reference/tax-service.md#offline-limits)."""
 

@@ -20,6 +20,7 @@ from werkzeug.exceptions import HTTPException
 from dmtwisted.access.roles import BOUND, ROLE_NAMES, Role
 from dmtwisted.backups import Backups
 from dmtwisted.changes import Area
+from dmtwisted.clock import day_of
 from dmtwisted.conformance.levels import found_of
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
@@ -347,7 +348,7 @@ class PageSite:
         chosen = next((driver for driver in drivers if driver.name == query.get("driver")), None)
         if chosen is None and len(drivers) == 1:
             chosen = drivers[0]
-        form = form_of(chosen.schema(), chosen.secrets) if chosen is not None else None
+        form = form_of(chosen.schema(day_of(known.clock.now())), chosen.secrets) if chosen is not None else None
         return self._pages.page(
             request,
             "new_device.html",

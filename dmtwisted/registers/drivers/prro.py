@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
+from dmtwisted.documents import law
 from dmtwisted.registers.prro.settings import TAX, PrroSettings
 from dmtwisted.registers.settings import RECEIVERS, SECRETS
 from dmtwisted.store.values import DeviceRow
@@ -43,7 +44,7 @@ def driver(
         secrets=("signer_token", *SECRETS),
         files=("server_ca", "signer_ca", "trusted_certificates"),
         receivers={"signer_token": ("signer_url", "signer_ca"), **RECEIVERS},
-        fresh={"pay_codes": TAX},
+        fresh=lambda day: {"pay_codes": TAX, "rounding_step": law.on(day, law.CASH_STEPS)},
         stays=lambda settings: settings.stays,
     )
 
