@@ -33,6 +33,7 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m tools.result_page > docs/result-codes.md
 	$(BIN)/python -m tools.result_page uk > docs/uk/result-codes.md
 	$(BIN)/python -m tools.roles_page
+	$(BIN)/python -m tools.accounts_schema
 	$(BIN)/python -m tools.law_page > docs/law.md
 	$(BIN)/python -m tests.traceability
 	$(BIN)/python -m tests.terminal_matrix

@@ -82,6 +82,7 @@ namci- GET /dm/lasttransaction
 -a--i- PUT /dm/api/v3/devices/{dev_id}/scenario
 -a--i- GET /dm/api/v3/devices/{dev_id}/ledger
 -a--i- GET /dm/api/v3/training/clock
+-am--- GET /dm/api/v3/accounts
 -am--w GET /dm/api/v3/doctor
 -am--w GET /dm/api/v3/tls
 -a---- GET /dm/main/first

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import msgspec
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IPushProducer
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import implementer
 
 from dmtwisted.results import Refused, Res, Text
 
@@ -184,3 +186,31 @@ def plain_answer(request: IRequest, kind: bytes, body: bytes) -> bytes:
     request.setHeader(b"content-type", kind)
     request.setHeader(b"cache-control", b"no-store")
     return body
+
+
+@implementer(IPushProducer)
+class Flow:
+    """Lets the writer wait while the caller does not read: the answer is never in memory as a whole."""
+
+    def __init__(self, request: Any) -> None:
+        self._held: Deferred[None] | None = None
+        request.registerProducer(self, True)
+
+    async def free(self) -> None:
+        """Return when more may be written."""
+        if self._held is not None:
+            await self._held
+
+    def pauseProducing(self) -> None:
+        """The caller is slow."""
+        if self._held is None:
+            self._held = Deferred()
+
+    def resumeProducing(self) -> None:
+        """It has read what was written."""
+        held, self._held = self._held, None
+        if held is not None and not held.called:
+            held.callback(None)
+
+    def stopProducing(self) -> None:
+        """It is gone; Klein ends the route."""

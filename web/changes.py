@@ -10,10 +10,7 @@ from typing import Any
 import msgspec
 from klein import Klein
 from msgspec.structs import asdict, replace
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IPushProducer
 from twisted.web.iweb import IRequest
-from zope.interface import implementer
 
 from dmtwisted.access.roles import Permit
 from dmtwisted.changes import Action, Area, By, Outcome, record_of
@@ -21,9 +18,10 @@ from dmtwisted.clock import stamp14, stamp17
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.documents.accounts import FORMULA
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import CHANGE, OperationQuery, OperationRow
-from web.answers import json_answer
+from web.answers import Flow, json_answer
 from web.filters import PageOf, devices_of, given_in, moment_of, page_of
 from web.management import answer_errors
 from web.rights import permit_of
@@ -35,9 +33,6 @@ AT_ONCE = 200
 """Changes that are read together for a file."""
 
 FORMATS = {"csv": b"text/csv; charset=utf-8", "json": b"application/json"}
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 
 class ChangeRecord(msgspec.Struct):
@@ -108,7 +103,7 @@ class ChangeApi:
         request.setHeader(b"content-disposition", f'attachment; filename="{name}"'.encode())
         if request.method == b"HEAD":
             return b""
-        flow, parts = _Flow(request), _as_csv if kind == "csv" else _as_json
+        flow, parts = Flow(request), _as_csv if kind == "csv" else _as_json
         try:
             async for part in parts(_all(self._core.store, query)):
                 request.write(part)
@@ -178,31 +173,3 @@ async def _as_json(pages: AsyncIterator[list[ChangeRecord]]) -> AsyncIterator[by
         yield between + b",\n".join(map(msgspec.json.encode, page))
         between = b",\n"
     yield b"]}\n"
-
-
-@implementer(IPushProducer)
-class _Flow:
-    """Lets the writer wait while the caller does not read: the answer is never in memory as a whole."""
-
-    def __init__(self, request: Any) -> None:
-        self._held: Deferred[None] | None = None
-        request.registerProducer(self, True)
-
-    async def free(self) -> None:
-        """Return when more may be written."""
-        if self._held is not None:
-            await self._held
-
-    def pauseProducing(self) -> None:
-        """The caller is slow."""
-        if self._held is None:
-            self._held = Deferred()
-
-    def resumeProducing(self) -> None:
-        """It has read what was written."""
-        held, self._held = self._held, None
-        if held is not None and not held.called:
-            held.callback(None)
-
-    def stopProducing(self) -> None:
-        """It is gone; Klein ends the route."""

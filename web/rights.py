@@ -90,6 +90,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
             *(f"GET {_DEVICE}/ledger", f"GET {_API}/training/clock"),
         ),
     ),
+    (frozenset({_MANAGER}), (f"GET {_API}/accounts",)),
     (frozenset({_MANAGER, _WATCHER}), (f"GET {_API}/doctor", f"GET {_API}/tls")),
     (
         frozenset(),

@@ -18,6 +18,7 @@ from dmtwisted.backups import Backups
 from dmtwisted.cloud import CloudTasks
 from dmtwisted.core import Core
 from dmtwisted.results import Text
+from web.accounts import AccountsApi
 from web.answers import not_found
 from web.api_keys import ApiKeyApi
 from web.backups import BackupApi
@@ -220,6 +221,7 @@ class Door(Site):
         self._announce(DoctorApi(core, examination, language), v3 + b"/doctor")
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")
         self._serve(ChangeApi(core, language), v3 + b"/changes")
+        self._serve(AccountsApi(core, language), v3 + b"/accounts")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")
         self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.access, core.clock, language))

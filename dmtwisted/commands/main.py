@@ -19,6 +19,11 @@ COMMANDS = {
     "ready": ("dmtwisted.commands.ready", "ReadyOptions", "Check whether the service accepts tasks."),
     "backup": ("dmtwisted.commands.backup", "BackupOptions", "Make a backup while the service runs."),
     "restore": ("dmtwisted.commands.backup", "RestoreOptions", "Restore a backup."),
+    "accounts": (
+        "dmtwisted.commands.accounts",
+        "AccountsOptions",
+        "Write receipts and Z reports for the accountant.",
+    ),
     "signer": ("dmtwisted.commands.signer", "SignerOptions", "Run a signing agent for registers."),
     "service": ("dmtwisted.commands.service", "ServiceOptions", "Install, start and stop the Windows service."),
     "tax": ("dmtwisted.commands.tax", "TaxOptions", "Trust and show certificates of the tax service."),

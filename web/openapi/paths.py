@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dmtwisted.changes import Area
+from dmtwisted.documents.accounts import TABLES
 from dmtwisted.store.values import State
+from web.accounts import FORMATS
 from web.answers import Done, Error
 from web.api_keys import KeyChange, KeyList, KeyMade, KeyRecord, NewKey
 from web.backups import BackupList, BackupStatus
@@ -78,7 +80,8 @@ class Entry:
 
 
 HTML, EVENTS, PLAIN, PNG = "text/html", "text/event-stream", "text/plain", "image/png"
-ZIP, PEM, GZIP, CSV = "application/zip", "application/x-pem-file", "application/gzip", "text/csv"
+ZIP, PEM, GZIP = "application/zip", "application/x-pem-file", "application/gzip"
+CSV, XML = "text/csv", "application/xml"
 
 DEV_NAME = (Query("dev_name", "Name of the terminal."),)
 DEV_ID = (Query("dev_id", "Id of the register.", required=True),)
@@ -105,6 +108,11 @@ _OF_CHANGES = (
 )
 CHANGE_FILTERS = (*_OF_CHANGES, *(query for query in FILTERS if query.name in ("page", "page_size")))
 EXPORT_FILTERS = (*_OF_CHANGES, Query("format", "Format of the file.", {"enum": ["csv", "json"]}))
+ACCOUNT_FILTERS = (
+    *(query for query in FILTERS if query.name in ("device", "from", "to")),
+    Query("table", "The table, `documents` when absent; XML has all of them.", {"enum": [*TABLES]}),
+    Query("format", "Format of the file: csv when absent.", {"enum": [*FORMATS]}),
+)
 RECEIPT_FILTERS = (
     *(query for query in FILTERS if query.name not in ("state", "kind", "key")),
     Query("key", "The tag of the task that issued it."),
@@ -237,6 +245,7 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/operations": Entry("journal", {200: OperationList}, query=FILTERS),
     f"GET {V3}/changes": Entry("journal", {200: ChangeList}, query=CHANGE_FILTERS),
     f"GET {V3}/changes/export": Entry("journal", {200: (CSV, ChangeFile)}, query=EXPORT_FILTERS),
+    f"GET {V3}/accounts": Entry("journal", {200: (CSV, XML)}, query=ACCOUNT_FILTERS),
     f"GET {V3}/jobs": Entry("journal", {200: JobList}, query=JOB_FILTERS),
     f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: JobRecord}),
     f"POST {V3}/operations/{{n}}/slip": Entry("journal", {200: JobRecord}, SlipPrint, example={"printer": "prn"}),

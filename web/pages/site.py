@@ -26,6 +26,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
+from dmtwisted.documents.accounts import TABLES
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
@@ -178,7 +179,10 @@ class PageSite:
         asked = receipts.wanted(query_of(request))
         found = await receipts.find(self._core.store, covered(self._core.devices, permit_of(request)), asked)
         registers = self._named(request, REGISTER)
-        return self._pages.page(request, "receipts.html", asked=asked, found=found, registers=registers)
+        exports = TABLES if may(permit_of(request), "GET /dm/api/v3/accounts") else ()
+        return self._pages.page(
+            request, "receipts.html", asked=asked, found=found, registers=registers, exports=exports
+        )
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def receipt(self, request: IRequest, dev_id: str, number: int) -> bytes:
