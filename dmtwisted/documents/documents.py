@@ -210,6 +210,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Returns only: the fiscal number of the purchase's receipt."""
     purchase_rro_fisn: str = ""
     """Returns only: the register of the purchase, when it is another one."""
+    purchase_date: str = ""
+    """Returns only: the day of the purchase at another register, ``yyyyMMdd``."""
 
     @property
     def in_cash(self) -> int:
