@@ -232,6 +232,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shop's own lines at the top of every print form."""
     lines_down: tuple[str, ...] = ()
     """The shop's own lines at its end."""
+    qr_minutes: bool = False
+    """Whether the link of its QR code has the time without seconds."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -74,6 +74,7 @@ class SoftwareRegister:
             fis_code=settings.fis_code,
             lines_up=settings.header,
             lines_down=settings.footer,
+            qr_minutes=settings.qr_time == "hhmm",
         )
         self._fisid = fisid
         self._drafting = Drafting(name, settings, header, channel.dtype, channel.desk, clock)
