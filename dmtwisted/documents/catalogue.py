@@ -145,6 +145,23 @@ TAX_CODES = {
 (docs/reference/tax-service.md#mapping)."""
 
 
+MEANS = (
+    *("готівка", "картка", "з поточного рахунку", "переказ з поточного рахунку", "інтернет банкінг", "прямий дебет"),
+    *("за реквізитами (iban)", "інтернет еквайринг", "платіж через інтегратора *", "переказ через ннпп"),
+    *("переказ через пткс ннпп", "переказ через пткс банку", "сертифікат", "подарунковий сертифікат", "талон"),
+    *("жетон", "фішка", "електронний грошовий замінник", "ігровий замінник гривні", "електронні гроші *"),
+    *("цифрові гроші *", "криптовалюта *"),
+)
+"""Known names of means of payment: those of the tax service's samples, and a list that is in wide use
+(docs/reference/tax-service.md#receipt-layout)."""
+
+
+def is_known_means(name: str) -> bool:
+    """Whether ``name`` is that of a known means of payment, in any spelling of case and hyphens."""
+    plain = " ".join(name.lower().replace("-", " ").split())
+    return any(plain == known or (known.endswith("*") and plain.startswith(known[:-1])) for known in MEANS)
+
+
 def own_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
     """Payment types by number; the number of one without a ``payformcd`` is its code for the tax service too."""
     return {one.code: _with_code(one, one.code) for one in pay_types}
