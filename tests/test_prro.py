@@ -252,6 +252,24 @@ class DayTests(PrroCase):
                 self.successResultOf(changed)
                 self.assertEqual(self.settings_of(device).pay_codes, "tax")
 
+    def test_form_and_means(self) -> None:
+        """The text of a receipt says the form and the means of each payment, as the settings have them."""
+        types = [{"code": 0, "name": "Готівка"}, {"code": 1, "name": "З поточного рахунку"}]
+        types.append({"code": 2, "name": "Картка", "form": "БЕЗГОТІВКА", "payformcd": 301})
+        self.shop.add_register("named", FIRST + 1, pay_types=types)
+        self.shop.load_key("named", keys().cashier)
+        self.assertTold(self.do(0, device="named"), 0)
+        row = {"name": "Кава", "cnt": 1, "price": 3, "taxgrp": 1}
+        receipt = {"sum": 3, "rows": [row], "pays": [{"type": code, "sum": 1} for code in (0, 1, 2)]}
+        self.shop.settings("named", pf_text=True)
+        answer = self.do(1, device="named", receipt=receipt)
+        self.assertTold(answer, 0)
+        paper = base64.b64decode(answer["pf_text"].partition("base64,")[2]).decode("windows-1251")
+        for line in ("ГОТІВКА, грн", "БЕЗГОТІВКОВА: З поточного рахунку, грн", "БЕЗГОТІВКА: Картка, грн"):
+            self.assertIn(line, paper)
+        sent = [(pay.payformcd, pay.payformnm) for pay in self.shop.taken(FIRST + 1)[-1].checkpay]
+        self.assertEqual(sent, [(0, "Готівка"), (100_000, "З поточного рахунку"), (301, "Картка")])
+
     def test_old_row(self) -> None:
         """A register that was stored before there were codes keeps its numbers over a restart."""
         row = self.shop.core.devices.by_name("two").row

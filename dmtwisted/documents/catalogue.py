@@ -168,11 +168,12 @@ def own_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
 
 
 def tax_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
-    """Payment types by number, with the codes of the tax service's schema; 1 has form and means, as the others."""
-    found = {one.code: _with_code(one, TAX_CODES.get(one.code, CASHLESS_INSTRUMENT)) for one in pay_types}
-    plain = found.get(1)
-    if plain is not None and not plain.form:
-        found[1] = msgspec.structs.replace(plain, form=CASHLESS)
+    """Payment types by number, with the codes of the tax service's schema; all but cash have a form."""
+    found = {}
+    for one in pay_types:
+        if not one.form and one.code != CASH and one.code not in FORMS:
+            one = msgspec.structs.replace(one, form=CASHLESS)
+        found[one.code] = _with_code(one, TAX_CODES.get(one.code, CASHLESS_INSTRUMENT))
     return found
 
 

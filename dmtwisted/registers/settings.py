@@ -7,12 +7,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from dmtwisted.documents import law
 from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup, own_payments
 from dmtwisted.documents.template import BrokenTemplate, check_template
-
-LONGEST_PROBE_S = 1800.0
-"""What was made offline is handed in within an hour after the link is back
-(docs/reference/tax-service.md#offline-limits)."""
 
 
 class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,7 +61,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         float,
         Meta(
             ge=1,
-            extra_json_schema={"maximum": LONGEST_PROBE_S},
+            extra_json_schema={"maximum": law.LONGEST_PROBE_S},
             description="Seconds between two tries to come back online",
         ),
     ] = 60.0
@@ -124,9 +121,9 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return own_payments(self.pay_types)
 
     def __post_init__(self) -> None:
-        if self.offline_probe_s > LONGEST_PROBE_S:
+        if self.offline_probe_s > law.LONGEST_PROBE_S:
             # An earlier version took up to an hour, which is stored; with the transfer that is too late for the law.
-            msgspec.structs.force_setattr(self, "offline_probe_s", LONGEST_PROBE_S)
+            msgspec.structs.force_setattr(self, "offline_probe_s", float(law.LONGEST_PROBE_S))
         self._check_batch()
         if self.template:
             # The author of the template sees a mistake now; the cashier would see it on every receipt.
