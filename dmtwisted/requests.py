@@ -487,8 +487,11 @@ class PayRequest(msgspec.Struct, frozen=True):
     oper_type: str = ""
 
 
-class ReceiptRequest(msgspec.Struct, frozen=True):
-    """``fiscal.receipt``, in kopecks (docs/reference/http-interface.md#receipt)."""
+class ReceiptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``fiscal.receipt``, in kopecks (docs/reference/http-interface.md#receipt).
+
+    A request without ``purchase_receipt_dt`` is stored as it was before there was one, so that repeats compare.
+    """
 
     sum: int
     round: int
@@ -501,6 +504,7 @@ class ReceiptRequest(msgspec.Struct, frozen=True):
     pays: tuple[PayRequest, ...]
     purchase_receipt_fisn: str
     purchase_rro_fisn: str
+    purchase_receipt_dt: str = ""
 
 
 class LineRequest(msgspec.Struct, frozen=True):
@@ -840,6 +844,7 @@ def _read_receipt(receipt: Members) -> ReceiptRequest:
         pays=receipt.read_each("pays", _read_pay, MOST_PAYS),
         purchase_receipt_fisn=receipt.text("purchase_receipt_fisn"),
         purchase_rro_fisn=receipt.text("purchase_rro_fisn"),
+        purchase_receipt_dt=receipt.text("purchase_receipt_dt"),
     )
 
 

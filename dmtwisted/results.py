@@ -1582,6 +1582,16 @@ class Res(Enum):
         "Продавайте далі й повідомте того, хто налаштовує касу.",
         "Sell on and tell the person who sets up the register.",
     )
+    LEFT_OUT = _warning(
+        3006,
+        Action.DONE,
+        "Чек прийнято, до податкової не пішло все з запиту: %s",
+        "The receipt is accepted, but the tax service did not get all of the request: %s",
+        "Виправте дані товару, податкову групу в налаштуваннях каси або надішліть purchase_receipt_dt.",
+        "Correct the data of the item or the tax group in the register's settings, or send purchase_receipt_dt.",
+        "Продавайте далі й повідомте того, хто налаштовує касу.",
+        "Sell on and tell the person who sets up the register.",
+    )
 
 
 _BY_CODE = {res.code: res for res in Res}

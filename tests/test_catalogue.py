@@ -917,6 +917,7 @@ class PageTests(SynchronousTestCase):
             Res.SHIFT_OLD,
             Res.MAY_BE_REPEAT,
             Res.ANSWERS_UNVERIFIED,
+            Res.LEFT_OUT,
             Res.COLLISION_UNSOLVABLE,
             Res.ANOTHER_SUM,
         }

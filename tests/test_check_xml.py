@@ -27,7 +27,7 @@ from protocols.fiscal.document_kinds import content_faults, kind_of
 from protocols.fiscal.document_xml import decode, decode_as, encode
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.letters import trouble, writable
-from protocols.fiscal.schema import DocumentError, elements
+from protocols.fiscal.schema import DocumentError, choice_of, elements
 from protocols.fiscal.simple_types import SimpleType
 from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.xml_tree import MalformedXml, parse
@@ -138,6 +138,16 @@ class FaultTests(SynchronousTestCase):
             text = text.replace(old, new)
         error = self.assertRaises(DocumentError, decode, text.encode("windows-1251"))
         return [fault.path for fault in error.faults]
+
+    def test_choice(self) -> None:
+        """A row has one code: of goods, UKTZED, or of services, DKPP."""
+        name = "      <NAME>Кофе"
+        codes = "      <UKTZED>2203000100</UKTZED>\n      <DKPP>56.10</DKPP>\n"
+        self.assertEqual(self.faults({name: codes + name}), ["CHECK/CHECKBODY/ROW[1]/DKPP"])
+        row = BodyRow(uktzed="2203000100", dkpp="56.10")
+        check = Check(checkhead=Shop(lambda: NOON).open().checkhead, checkbody=(row,))
+        error = self.assertRaises(DocumentError, encode, check)
+        self.assertEqual(error.faults[0].path, "CHECK/CHECKBODY/ROW[1]/DKPP")
 
     def test_order(self) -> None:
         """An element in the wrong place is named."""
@@ -344,7 +354,9 @@ def values_of(section: type[Any]) -> st.SearchStrategy[Any]:
                 else inner
             )
         members[element.field] = value if element.required or element.rows else st.none() | value
-    return st.builds(section, **members)
+    _, *others = choice_of(section) or ("",)
+    # The first of the elements that exclude each other is enough here.
+    return st.builds(section, **members | dict.fromkeys((name.lower() for name in others), st.none()))
 
 
 TEXTS = st.text(alphabet="aЯі’ \n\r\t<>&\"'№", max_size=15)

@@ -709,6 +709,16 @@ class DriverTests(SynchronousTestCase):
             [pay.code for pay in read.pay_types if pay.enabled], [0, 1, 2, 3, 4, 5, 6, 8, *range(11, 21)]
         )
 
+    def test_slow_probe(self) -> None:
+        """A register comes home in time for the law: what an earlier version took beyond 1,800 s is 1,800 s."""
+        driver = find_drivers()["register", "training"]
+        for given, taken in ((60, 60), (1800, 1800), (1801, 1800), (3600, 1800), (1e9, 1800)):
+            settings = driver.read({"offline_probe_s": given})
+            assert isinstance(settings, TrainingSettings)
+            self.assertEqual(settings.offline_probe_s, taken)
+        properties = driver.schema()["$defs"]["TrainingSettings"]["properties"]
+        self.assertEqual(properties["offline_probe_s"]["maximum"], 1800)
+
     def test_read_badly(self) -> None:
         """An invalid setting of a training register is reported with its path."""
         driver = find_drivers()["register", "training"]

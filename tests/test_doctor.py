@@ -611,6 +611,32 @@ class DeviceFaultTests(FaultCase):
             self.assertEqual([(one.level, one.about) for one in found], hints)
             self.assertTrue(all("50 kopecks" in one.advice.en and "50 копійок" in one.advice.uk for one in found))
 
+    def test_payment_codes(self) -> None:
+        """A register that sends its own payment codes is proposed the tax service's; one that has them is not."""
+        shop = PrroShop(self, "one", "two")
+        devices = shop.core.devices
+        shop.done(devices.change(devices.by_name("one").row.dev_id, None, {"pay_codes": "types"}))
+        warned = [one for one in self.found(shop) if "prepayment" in one.text.en]
+        self.assertEqual([(one.level, one.about) for one in warned], [(Level.WARN, "one")])
+        self.assertIn("pay_codes = tax", warned[0].advice.uk)
+
+    def test_means_of_payment(self) -> None:
+        """Names outside the known list of means are named; known ones in any case and with hyphens are not."""
+        types = [
+            {"code": 0, "name": "Готівка"},
+            {"code": 2, "name": "КАРТКА"},
+            {"code": 3, "name": "Передплата", "enabled": False},
+            {"code": 4, "name": "Післяплата"},
+            {"code": 16, "name": "Інтернет-еквайринг"},
+            {"code": 17, "name": "Платіж через інтегратора LiqPay"},
+        ]
+        shop = PrroShop(self, "one", pay_types=types)
+        found = [one.text.en for one in self.found(shop) if "means of payment" in one.text.en]
+        self.assertEqual(
+            found,
+            [f"{name}: names of means of payment outside the known list: Післяплата" for name in ("one", "two")],
+        )
+
     def test_tax_service_there(self) -> None:
         """A tax service that answers, whose clock agrees with ours."""
         found = {one.text.en for one in self.found(PrroShop(self, "one", "two"))}

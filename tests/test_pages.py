@@ -541,6 +541,28 @@ class SigningKeyTests(PageCase):
         self.assertEqual(len(page.all("span", class_="badge bad")), 1)
         self.assertEqual(self.page(f"/dm/devices/{self.ids()['test']}").all("form", id="key-form"), [])
 
+    def test_proposal(self) -> None:
+        """A register with payment codes of its own is proposed the tax service's: one button, then it has them."""
+        dev_id = self.ids()["one"]
+
+        def offered() -> list[Any]:
+            buttons = self.page(f"/dm/devices/{dev_id}").all("button")
+            return [json.loads(button["data-settings"] or "") for button in buttons if "data-settings" in button]
+
+        self.assertEqual(offered(), [])
+        self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": {"pay_codes": "types"}})
+        self.assertEqual(offered(), [{"pay_codes": "tax"}])
+        self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": offered()[0]})
+        self.assertEqual(offered(), [])
+        changes = self.request("GET", "/dm/api/v3/changes").json["changes"]
+        self.assertIn("pay_codes", json.dumps(changes[0]))
+
+    def test_new_register(self) -> None:
+        """The form of a new register shows the codes of payments that it will have."""
+        page = self.page("/dm/devices/new?kind=register&driver=prro")
+        (option,) = page.all("option", value='"tax"')
+        self.assertIn("selected", option)
+
     def test_way(self) -> None:
         """A signed receipt says so; one that was made offline says when it was handed in."""
         self.prro.load_key("one", keys().cashier)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.documents import documents
-from dmtwisted.documents.catalogue import PAY_TYPES
+from dmtwisted.documents.catalogue import PAY_TYPES, PayType, tax_payments
 from dmtwisted.documents.documents import (
     Caller,
     Document,
@@ -405,6 +405,72 @@ class WholeFormTests(SynchronousTestCase):
                 """,
         )
 
+    def test_every_payment(self) -> None:
+        """Each payment type of a register with the tax service's codes, and one of the shop's own, on both widths."""
+        types = tax_payments((*PAY_TYPES, PayType(77, "Талон"))).values()
+        pays = tuple(Payment(type=one.code, name=one.name, form=one.form, sum=100) for one in types)
+        form = receipt_form(sale(msgspec.structs.replace(EVERYTHING, pays=pays)), "TEST_17")
+        begin = next(n for n, one in enumerate(form) if isinstance(one, Pair) and one.left.startswith("ГОТІВКА"))
+        end = next(n for n, one in enumerate(form) if isinstance(one, Pair) and one.left == "СУМА")
+        self.assert_printed(
+            form[begin : end - 1],
+            48,
+            """
+                ГОТІВКА, грн                                1.00
+                БЕЗГОТІВКОВА: Безготівка, грн               1.00
+                БЕЗГОТІВКОВА: Картка, грн                   1.00
+                ІНШЕ: Передплата, грн                       1.00
+                ІНШЕ: Післяплата, грн                       1.00
+                ІНШЕ: Кредит, грн                           1.00
+                ІНШЕ: Сертифікат, грн                       1.00
+                ІНШЕ: Чек, грн                              1.00
+                ІНШЕ: Бонуси, грн                           1.00
+                ІНШЕ: Погашення кредиту, грн                1.00
+                БЕЗГОТІВКОВА: Переказ за QR-кодом, грн      1.00
+                БЕЗГОТІВКОВА: Переказ з картки, грн         1.00
+                БЕЗГОТІВКОВА: Переказ з поточного рахунку,
+                грн                                         1.00
+                БЕЗГОТІВКОВА: Інтернет-еквайринг, грн       1.00
+                БЕЗГОТІВКОВА: LiqPay, грн                   1.00
+                БЕЗГОТІВКОВА: RozetkaPay, грн               1.00
+                БЕЗГОТІВКОВА: Portmone, грн                 1.00
+                БЕЗГОТІВКОВА: NovaPay, грн                  1.00
+                БЕЗГОТІВКОВА: Талон, грн                    1.00
+                """,
+        )
+        self.assert_printed(
+            form[begin : end - 1],
+            32,
+            """
+                ГОТІВКА, грн                1.00
+                БЕЗГОТІВКОВА: Безготівка,
+                грн                         1.00
+                БЕЗГОТІВКОВА: Картка, грн   1.00
+                ІНШЕ: Передплата, грн       1.00
+                ІНШЕ: Післяплата, грн       1.00
+                ІНШЕ: Кредит, грн           1.00
+                ІНШЕ: Сертифікат, грн       1.00
+                ІНШЕ: Чек, грн              1.00
+                ІНШЕ: Бонуси, грн           1.00
+                ІНШЕ: Погашення кредиту,
+                грн                         1.00
+                БЕЗГОТІВКОВА: Переказ за
+                QR-кодом, грн               1.00
+                БЕЗГОТІВКОВА: Переказ з
+                картки, грн                 1.00
+                БЕЗГОТІВКОВА: Переказ з
+                поточного рахунку, грн      1.00
+                БЕЗГОТІВКОВА:
+                Інтернет-еквайринг, грн     1.00
+                БЕЗГОТІВКОВА: LiqPay, грн   1.00
+                БЕЗГОТІВКОВА: RozetkaPay,
+                грн                         1.00
+                БЕЗГОТІВКОВА: Portmone, грн 1.00
+                БЕЗГОТІВКОВА: NovaPay, грн  1.00
+                БЕЗГОТІВКОВА: Талон, грн    1.00
+                """,
+        )
+
     def test_copy_of_a_test_return(self) -> None:
         """A copy of a return on a training register."""
         self.assert_printed(
@@ -762,8 +828,21 @@ class PaymentTests(SynchronousTestCase):
             self.assertEqual(paid_by(Payment(type=pay_type, name=name, sum=15000)), [line])
 
     def test_own_type(self) -> None:
-        """A payment type that the shop added has the shop's name for it."""
+        """A payment type that the shop added has the shop's name for it, and the form that the shop gave it."""
         self.assertEqual(paid_by(Payment(type=77, name="Талон", sum=15000)), ["ТАЛОН, грн 150.00"])
+        own = Payment(type=77, name="Талон", form="ІНШЕ", sum=15000)
+        self.assertEqual(paid_by(own), ["ІНШЕ: Талон, грн 150.00"])
+        card = Payment(type=2, name="Картка", form="БЕЗГОТІВКА", sum=15000)
+        self.assertEqual(paid_by(card), ["БЕЗГОТІВКА: Картка, грн 150.00"])
+
+    def test_blank_data(self) -> None:
+        """Of a card's data no line is empty, whatever blanks the till sends."""
+        blank = Payment(type=2, name="Картка", sum=15000, term_id=" ", rrn="  ", paysys=" ")
+        self.assertEqual(paid_by(blank), ["БЕЗГОТІВКОВА: Картка, грн 150.00"])
+        self.assertEqual(
+            paid_by(blank, rrn="77"),
+            ["Операція Оплата", "Код транзакції RRN 77", "БЕЗГОТІВКОВА: Картка, грн 150.00"],
+        )
 
     def test_several(self) -> None:
         """Several payments follow each other, each with the data of its bank."""

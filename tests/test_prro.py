@@ -6,7 +6,7 @@ import base64
 import json
 import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -236,6 +236,86 @@ class DayTests(PrroCase):
             failure = self.failureResultOf(Deferred.fromCoroutine(change), Refused)
             self.assertIs(failure.value.res, Res.SHIFT_MUST_BE_CLOSED)
         self.shop.settings("one", footer=["Дякуємо"])
+        self.assertTold(self.do(11), 0)
+
+    def test_payment_codes(self) -> None:
+        """A new register has the tax service's codes; one of an earlier version its own ones, until it is closed."""
+        self.assertEqual(self.settings_of("one").pay_codes, "tax")
+        self.shop.add_register("old", FIRST, pay_codes="types")
+        devices = self.shop.core.devices
+        for device, wrong in (("one", "types"), ("old", None)):
+            dev_id = devices.by_name(device).row.dev_id
+            changed = Deferred.fromCoroutine(devices.change(dev_id, None, {"pay_codes": wrong or "tax"}))
+            if wrong:
+                self.assertIs(self.failureResultOf(changed, Refused).value.res, Res.SHIFT_MUST_BE_CLOSED)
+            else:
+                self.successResultOf(changed)
+                self.assertEqual(self.settings_of(device).pay_codes, "tax")
+
+    def test_form_and_means(self) -> None:
+        """The text of a receipt says the form and the means of each payment, as the settings have them."""
+        types = [{"code": 0, "name": "Готівка"}, {"code": 1, "name": "З поточного рахунку"}]
+        types.append({"code": 2, "name": "Картка", "form": "БЕЗГОТІВКА", "payformcd": 301})
+        self.shop.add_register("named", FIRST + 1, pay_types=types)
+        self.shop.load_key("named", keys().cashier)
+        self.assertTold(self.do(0, device="named"), 0)
+        row = {"name": "Кава", "cnt": 1, "price": 3, "taxgrp": 1}
+        receipt = {"sum": 3, "rows": [row], "pays": [{"type": code, "sum": 1} for code in (0, 1, 2)]}
+        self.shop.settings("named", pf_text=True)
+        answer = self.do(1, device="named", receipt=receipt)
+        self.assertTold(answer, 0)
+        paper = base64.b64decode(answer["pf_text"].partition("base64,")[2]).decode("windows-1251")
+        for line in ("ГОТІВКА, грн", "БЕЗГОТІВКОВА: З поточного рахунку, грн", "БЕЗГОТІВКА: Картка, грн"):
+            self.assertIn(line, paper)
+        sent = [(pay.payformcd, pay.payformnm) for pay in self.shop.taken(FIRST + 1)[-1].checkpay]
+        self.assertEqual(sent, [(0, "Готівка"), (100_000, "З поточного рахунку"), (301, "Картка")])
+
+    def test_old_row(self) -> None:
+        """A register that was stored before there were codes keeps its numbers over a restart."""
+        row = self.shop.core.devices.by_name("two").row
+        stored = {name: value for name, value in json.loads(row.settings).items() if name != "pay_codes"}
+        self.shop.done(self.shop.store.change_device(row.n, row.name, json.dumps(stored).encode()))
+        self.shop.crash()
+        kept = self.settings_of("two")
+        self.assertEqual((kept.pay_codes, kept.payments[2].payformcd), ("types", 2))
+
+    def settings_of(self, device: str) -> PrroSettings:
+        """The settings of a register."""
+        settings = self.shop.core.devices.by_name(device).settings
+        assert isinstance(settings, PrroSettings)
+        return settings
+
+    def test_return_elsewhere(self) -> None:
+        """A return at register 2 of a sale of register 1 names number, register and day; at register 1 the number."""
+        sold = self.sell()["info"]
+        self.shop.clock.advance(86_400)
+        self.shop.load_key("two", keys().cashier)
+        self.assertTold(self.do(0, device="two"), 0)
+        self.assertTold(self.do(3, device="two", cash={"type": 0, "sum": 100}), 0)
+        receipt = {**sale(50), "purchase_receipt_fisn": sold["doccode"], "purchase_rro_fisn": sold["fisid"]}
+        for device, number, expected in (
+            ("two", FIRST + 1, (sold["doccode"], FIRST, date(2026, 9, 21))),
+            ("one", FIRST, (sold["doccode"], None, None)),
+        ):
+            answer = self.do(2, device=device, receipt=receipt)
+            self.assertTold(answer, 0)
+            self.assertNotIn(3006, [warning["code"] for warning in answer["warnings"]])
+            head = self.shop.taken(number)[-1].checkhead
+            self.assertEqual((head.orderretnum, head.orderretcashregnum, head.orderretdate), expected)
+        answer = self.do(2, device="two", receipt={**receipt, "purchase_rro_fisn": "4000009999"})
+        self.assertEqual(answer["res"], 0)
+        self.assertIn("без дати чека покупки", answer["warnings"][-1]["wtxt"])
+
+    def test_left_out(self) -> None:
+        """What the tax service has no place for is a warning in the answer; a repeat has the same one."""
+        row = {"name": "Пиво", "cnt": 1, "price": 50, "taxgrp": 10, "code2": "2203000100", "code3": "56.10"}
+        receipt = {"sum": 50, "rows": [row], "pays": [{"type": 0, "sum": 50}]}
+        for _ in range(2):
+            answer = self.do(1, "both", receipt=receipt)
+            self.assertTold(answer, 0)
+            (warning,) = answer["warnings"]
+            self.assertEqual(warning["code"], 3006)
+            self.assertIn("рядок 1: УКТЗЕД без ДКПП; група 10: без податку «ПДФО»", warning["wtxt"])
         self.assertTold(self.do(11), 0)
 
     def test_used_elsewhere(self) -> None:

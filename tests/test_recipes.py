@@ -116,6 +116,14 @@ def unverified(shop: Any) -> None:
     shop.fiscal(0, device="one")
 
 
+def both_codes(shop: Any) -> None:
+    """An item with a code of goods and one of services."""
+    shop.load_key("one", keys().cashier)
+    shop.fiscal(0, device="one")
+    row = {"name": "Пиво", "cnt": 1, "price": 50, "taxgrp": 1, "code2": "2203000100", "code3": "56.10"}
+    shop.fiscal(1, device="one", receipt={"sum": 50, "rows": [row], "pays": [{"type": 0, "sum": 50}]})
+
+
 def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverHttp], Recipe]]:
     """Every code with a shop and what makes the code there; some codes have several."""
 
@@ -149,6 +157,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.ANOTHER_SUM, whole, catalogue.paid("accept", "partial:100")
     yield Res.TAG_KNOWN, alone, used_tag
     yield Res.ANSWERS_UNVERIFIED, prro, unverified
+    yield Res.LEFT_OUT, prro, both_codes
     for res in (Res.OFFLINE_TOO_LONG, Res.OFFLINE_NUMBERS_EXHAUSTED, Res.KEY_EXPIRES_SOON):
         yield res, alone, long_offline
 

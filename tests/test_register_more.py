@@ -1518,6 +1518,17 @@ class SettingsTests(_WithShop):
                     printed, sum_topay=topay, sum_receipt=float(amount), round=round(topay - float(amount), 2)
                 )
 
+    def test_time_in_link(self) -> None:
+        """The link of a receipt has its time with seconds or without; copies keep the link of the receipt."""
+        self.assertIn("&time=090000&", self.done(self.shop.sell())["qr"])
+        self.shop.settings(qr_time="hhmm")
+        info = self.done(self.shop.sell())
+        self.assertIn("&date=20260921&time=0900&fn=", info["qr"])
+        self.assertEqual(info["printinfo"]["qr"], info["qr"])
+        self.shop.settings(qr_time="hhmmss")
+        copy = self.done(self.shop.fiscal(23, fiscal_number=info["doccode"], pf_text=True))
+        self.assertEqual(copy["qr"], info["qr"])
+
     def test_card_is_not_rounded(self) -> None:
         """A payment by card is exact under `autoround`."""
         pays = [{**BY_CARD, "sum": "10.24"}]

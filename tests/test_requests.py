@@ -103,6 +103,7 @@ RECEIPT: dict[str, Any] = {
     "pays": [PAY],
     "purchase_receipt_fisn": "TEST_1",
     "purchase_rro_fisn": "4000000001",
+    "purchase_receipt_dt": "20260921",
 }
 
 REQUEST: dict[str, Any] = {
@@ -266,7 +267,18 @@ class WholeRequestTests(_RequestCase):
                 ),
                 purchase_receipt_fisn="TEST_1",
                 purchase_rro_fisn="4000000001",
+                purchase_receipt_dt="20260921",
             ),
+        )
+
+    def test_stored_before(self) -> None:
+        """A receipt without the day of a purchase is the same content as before there was such a member."""
+        fiscal = {"task": 1, "receipt": {**RECEIPT, "purchase_receipt_dt": ""}}
+        content = msgspec.msgpack.decode(msgspec.msgpack.encode(read({**REQUEST, "fiscal": fiscal}).fiscal))
+        self.assertEqual(
+            " ".join(content["receipt"]),
+            "sum round autoround discounts comment_up comment_down not_check_safe rows pays purchase_receipt_fisn "
+            "purchase_rro_fisn",
         )
 
     def test_cash(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.documents.catalogue import PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers import totals
-from dmtwisted.registers.channels.tax_documents import Desk, Outlet, written
+from dmtwisted.registers.channels.tax_documents import Desk, Outlet, left_out, written
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.settings import RegisterSettings
@@ -45,6 +46,8 @@ GROUPS = (
 """Every algorithm, in the price and on top of it; 14 is the first group under another number."""
 
 RRN = "123456789012"
+
+WITHOUT_DKPP = "row 2: UKTZED without DKPP"
 
 CARD = {
     "paysys": "VISA",
@@ -151,8 +154,24 @@ class KindTests(SynchronousTestCase):
         receipt = {**sale(50), "purchase_receipt_fisn": "3000000002", "purchase_rro_fisn": str(NUMBER)}
         head = self.till.do(2, receipt=receipt).checkhead
         self.assertEqual((head.docsubtype, head.orderretnum, head.orderretcashregnum), (1, "3000000002", None))
-        head = self.till.do(2, receipt={**receipt, "purchase_rro_fisn": "4000000999"}).checkhead
-        self.assertEqual(head.orderretcashregnum, 4000000999)
+        self.assertIsNone(head.orderretdate)
+        elsewhere = {**receipt, "purchase_rro_fisn": "4000000999"}
+        head = self.till.do(2, receipt=elsewhere).checkhead
+        self.assertEqual((head.orderretcashregnum, head.orderretdate), (4000000999, None))
+
+    def test_day_of_purchase(self) -> None:
+        """A return at another register has the day of the purchase that the request names; a wrong one is 2000."""
+        receipt = {**sale(50), "purchase_receipt_fisn": "3000000002", "purchase_rro_fisn": "4000000999"}
+        for stamp in ("20260920", "20260920183000", "20260920183000123"):
+            head = self.till.do(2, receipt={**receipt, "purchase_receipt_dt": stamp}).checkhead
+            told = (head.orderretnum, head.orderretcashregnum, head.orderretdate)
+            self.assertEqual(told, ("3000000002", 4000000999, date(2026, 9, 20)))
+        for stamp in ("2026", "20260931", "20.09.2026", "2026092018300012x", "2026092018"):
+            refused = self.assertRaises(
+                Refused, self.till.draft, 2, receipt={**receipt, "purchase_receipt_dt": stamp}
+            )
+            self.assertIs(refused.res, Res.MALFORMED)
+            self.assertIn("fiscal.receipt.purchase_receipt_dt", refused.errortxt())
 
     def test_testing(self) -> None:
         """Test documents say so; the begin and the end of an offline session never do."""
@@ -226,11 +245,11 @@ class ReceiptTests(SynchronousTestCase):
 
     def test_rows(self) -> None:
         """Each item keeps its place with codes, stamps, quantity, cost before discount and the discount."""
-        first = self.row(code="17", code1="4820000000017", code2="1905", code3="56.10", cnt=2, price=30.25, disc=0.5)
+        first = self.row(code="17", code1="4820000000017", code2="1905", cnt=2, price=30.25, disc=0.5)
         second = self.row(name="Пиво\\nсвітле ₴", cnt=0.125, price=80, taxgrp=3, code_aa=["AATE508932", "AATE508933"])
         told = self.sold(sum=70, rows=[first, second], pays=[{"type": 0, "sum": 70}])
         one, two = told.checkbody
-        self.assertEqual((one.code, one.barcode, one.uktzed, one.dkpp), ("17", "4820000000017", "1905", "56.10"))
+        self.assertEqual((one.code, one.barcode, one.uktzed, one.dkpp), ("17", "4820000000017", "1905", None))
         self.assertEqual((one.amount, one.price, one.cost, one.discountsum, one.letters), (2000, 3025, 6050, 50, "А"))
         self.assertEqual((two.name, two.amount, two.cost, two.discountsum), ("Пиво світле ?", 125, 1000, None))
         self.assertEqual(
@@ -275,6 +294,43 @@ class ReceiptTests(SynchronousTestCase):
         """The levy for the pension fund has its own type."""
         told = self.sold(sum=10, rows=[self.row(taxgrp=8)], pays=[{"type": 0, "sum": 10}])
         self.assertEqual([tax.type for tax in told.checktax], [0, 2])
+
+    def test_two_codes(self) -> None:
+        """Of UKTZED and DKPP, which exclude each other in a row, the first is sent, and the till is told."""
+        both = self.row(code2="2203000100", code3="56.10")
+        receipt = {"sum": 20, "rows": [self.row(code3="56.10"), both], "pays": [{"type": 0, "sum": 20}]}
+        draft = self.till.draft(1, receipt=receipt)
+        one, two = self.till.take(draft).checkbody
+        self.assertEqual((one.uktzed, one.dkpp, two.uktzed, two.dkpp), (None, "56.10", "2203000100", None))
+        self.assertEqual([text.en for text in left_out(draft, NUMBER, self.till.desk.groups)], [WITHOUT_DKPP])
+
+    def test_tax_on_income(self) -> None:
+        """Income tax and military levy are no VAT and no excise: their group is sold without them, and told."""
+        draft = self.till.draft(
+            1, receipt={"sum": 10, "rows": [self.row(taxgrp=10)], "pays": [{"type": 0, "sum": 10}]}
+        )
+        told = self.till.take(draft)
+        self.assertEqual((told.checktax, told.checkbody[0].letters), ((), None))
+        self.assertEqual(list(receipt_faults(told)), [])
+        missing = [text.en for text in left_out(draft, NUMBER, self.till.desk.groups)]
+        self.assertEqual(missing, [f"group 10: without the tax {tax}" for tax in ("ПДФО", "Військовий збір")])
+        report = self.till.do(11)
+        self.assertEqual(report.zreprealiz.taxes, ())
+
+    def test_types(self) -> None:
+        """The types of a group's taxes are those of its settings; without, its name says them, as before."""
+        named = TaxGroup(16, "Власні", "ФХ", "Податок", 1800, "Збір", 500, type=5, ex_type=7)
+        old = {group.code: msgspec.structs.replace(group, type=None, ex_type=None) for group in GROUPS}
+        till = Till(RegisterSettings(tax_groups=(*old.values(), named)))
+        desk = replace(till.desk, groups={**old, 16: named})
+        found = {}
+        till.do(0)
+        for group in (1, 3, 6, 8, 9, 10, 12, 16):
+            receipt = {"sum": 10, "rows": [self.row(taxgrp=group)], "pays": [{"type": 0, "sum": 20}]}
+            told = decode(written(till.draft(1, receipt=receipt), desk))
+            assert isinstance(told, Check)
+            found[group] = [tax.type for tax in told.checktax]
+        self.assertEqual(found, {1: [0], 3: [0, 1], 6: [1], 8: [0, 2], 9: [0], 10: [], 12: [0, 1], 16: [5, 7]})
 
     def test_no_tax(self) -> None:
         """Items without a tax have neither letter nor line."""

@@ -74,7 +74,9 @@ class XsdTests(SynchronousTestCase):
     def test_same_judgement(self) -> None:
         """What one of them refuses the other one refuses too: order, names, what is required, types, rows."""
         sample = next(one.data for one in SAMPLES if b"<CHECKBODY>" in one.data)
+        sample = re.sub(rb"(<CHECKBODY>.*?)(<NAME>)", rb"\1<UKTZED>2203000100</UKTZED>\2", sample, flags=re.DOTALL)
         self.assertEqual(self.fault(sample), "")
+        self.assertEqual(self.fault(re.sub(rb"<UKTZED>[^<]*</UKTZED>", rb"<DKPP>56.10</DKPP>", sample)), "")
         changes = (
             (rb"<UID>[^<]*</UID>", b""),
             (
@@ -89,6 +91,7 @@ class XsdTests(SynchronousTestCase):
             (rb"<SUM>[^<]*<", b"<SUM>50.0<"),
             (rb"<AMOUNT>[^<]*<", b"<AMOUNT>1.0005<"),
             (rb"<OFFLINE>[^<]*<", b"<OFFLINE>maybe<"),
+            (rb"<UKTZED>[^<]*</UKTZED>", rb"\g<0><DKPP>56.10</DKPP>"),
             (rb'ROWNUM="1"', b'ROWNUM="0"'),
             (rb' ROWNUM="1"', b""),
             (rb"<ORGNM>", b"<ORGNM>" + b"x" * 257),

@@ -154,6 +154,7 @@ SEEN: dict[Res, str] = {
     Res.MAY_BE_REPEAT: "as 1075, then, without rules, any other task",
     Res.SHIFT_OLD: "`clock` 90000 while open",
     Res.ANSWERS_UNVERIFIED: "a register of the driver `prro` whose certificates nobody has trusted",
+    Res.LEFT_OUT: "a register of the driver `prro`, an item with `code2` and `code3`",
 }
 """How a code is produced on the training register, or on the training terminal."""
 

@@ -13,6 +13,7 @@ from dmtwisted.doctor.clock import compare, http_date
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
 from dmtwisted.documents import law
 from dmtwisted.registers.interface import TaxServiceRegister
+from dmtwisted.registers.proposals import odd_means, proposals
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
@@ -36,7 +37,7 @@ async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[F
     found += _rounding(device, day_of(clock.now()))
     if device.kind == REGISTER:
         try:
-            found += [*await _key(device), *await _tax_service(device, clock)]
+            found += [*await _key(device), *await _tax_service(device, clock), *_law(device)]
         except (Refused, StoreFailed) as error:
             found.append(_fails(device.name, wording(error)))
     return found
@@ -171,6 +172,31 @@ async def _tax_service(device: Device, clock: ServiceClock) -> list[Finding]:
     # To a clock that is far off every certificate looks invalid; only the date shows that.
     ahead = await clock.aside(http_date, url, clock.seconds())
     return found if ahead is None else [*found, compare(ahead, name)]
+
+
+def _law(device: Device) -> list[Finding]:
+    """What a register at the tax service says otherwise than its schema and the forms of receipts have it."""
+    name = device.name
+    advice = Text(
+        "Закрийте зміну і прийміть пропозицію на сторінці каси (pay_codes = tax).",
+        "Close the shift and accept the proposal on the register's page (pay_codes = tax).",
+    )
+    found = [
+        warn(Check.TAX, Text(f"{name}: {one.text.uk}", f"{name}: {one.text.en}"), advice, name)
+        for one in proposals(device.settings)
+    ]
+    odd = ", ".join(odd_means(device.settings)) if isinstance(device.settings, PrroSettings) else ""
+    if odd:
+        text = Text(
+            f"{name}: назви засобів оплати поза відомим переліком: {odd}",
+            f"{name}: names of means of payment outside the known list: {odd}",
+        )
+        advice = Text(
+            "Назвіть їх у pay_types за переліком або вимкніть ті, яких не приймаєте; запитайте бухгалтера.",
+            "Name them in pay_types as in the list, or switch off those that you do not take; ask your accountant.",
+        )
+        found.append(warn(Check.TAX, text, advice, name))
+    return found
 
 
 async def _unverified(device: Device) -> Finding:

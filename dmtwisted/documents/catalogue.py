@@ -20,6 +20,10 @@ VAT_AFTER_EXCISE = 3
 ALGORITHMS = (VAT_INSIDE_LEVY, VAT_ON_LEVY, VAT_AFTER_LEVY, VAT_AFTER_EXCISE)
 
 
+VAT, EXCISE, PENSION_FUND = 0, 1, 2
+"""``TYPE`` of a tax in documents for the tax service (docs/reference/tax-service.md#mapping)."""
+
+
 class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tax group of a register. Percentages are in hundredths of a percent."""
 
@@ -39,6 +43,27 @@ class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ex_rate: int = 0
     """Algorithm 3 only: excise for one unit, in kopecks."""
     enabled: bool = True
+    type: Annotated[int, Meta(ge=0)] | None = None
+    """``TYPE`` of the tax in documents for the tax service; `None` goes by its name."""
+    ex_type: Annotated[int, Meta(ge=0)] | None = None
+    """``TYPE`` of the levy; `None` goes by its name."""
+
+    @property
+    def tax_type(self) -> int | None:
+        """``TYPE`` of its tax; `None` when the tax service has none for it, so that it is not sent."""
+        return self.type if self.type is not None else None if _of_income(self.tax_name) else VAT
+
+    @property
+    def levy_type(self) -> int | None:
+        """``TYPE`` of its levy, likewise."""
+        if self.ex_type is not None:
+            return self.ex_type
+        return None if _of_income(self.ex_name) else PENSION_FUND if "пенс" in self.ex_name.lower() else EXCISE
+
+
+def _of_income(tax: str) -> bool:
+    """Whether ``tax`` is on income; no ``TYPE`` of such a tax is known."""
+    return any(word in tax.lower() for word in ("пдфо", "військов"))
 
 
 class PayType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,15 +83,17 @@ CASH, CARD = 0, 2
 """The payment types with rules of their own."""
 
 TAX_GROUPS = (
-    TaxGroup(1, "ПДВ 20%", "А", "ПДВ", 2000),
+    TaxGroup(1, "ПДВ 20%", "А", "ПДВ", 2000, type=VAT),
     TaxGroup(2, "Без ПДВ", "Б"),
-    TaxGroup(3, "ПДВ 20% + акциз 5%", "ГД", "ПДВ", 2000, "Акциз", 500, VAT_AFTER_LEVY),
-    TaxGroup(4, "ПДВ 7%", "В", "ПДВ", 700),
-    TaxGroup(5, "ПДВ 0%", "Е", "ПДВ", 0),
-    TaxGroup(6, "Без ПДВ + акциз 5%", "Ж", "", 0, "Акциз", 500, VAT_AFTER_LEVY),
+    TaxGroup(3, "ПДВ 20% + акциз 5%", "ГД", "ПДВ", 2000, "Акциз", 500, VAT_AFTER_LEVY, type=VAT, ex_type=EXCISE),
+    TaxGroup(4, "ПДВ 7%", "В", "ПДВ", 700, type=VAT),
+    TaxGroup(5, "ПДВ 0%", "Е", "ПДВ", 0, type=VAT),
+    TaxGroup(6, "Без ПДВ + акциз 5%", "Ж", "", 0, "Акциз", 500, VAT_AFTER_LEVY, ex_type=EXCISE),
     TaxGroup(7, "Не є об'єктом ПДВ", "З"),
-    TaxGroup(8, "ПДВ 20% + пенсійний збір 7.5%", "ИК", "ПДВ", 2000, "Пенсійний збір", 750),
-    TaxGroup(9, "ПДВ 14%", "Л", "ПДВ", 1400),
+    TaxGroup(
+        8, "ПДВ 20% + пенсійний збір 7.5%", "ИК", "ПДВ", 2000, "Пенсійний збір", 750, type=VAT, ex_type=PENSION_FUND
+    ),
+    TaxGroup(9, "ПДВ 14%", "Л", "ПДВ", 1400, type=VAT),
     TaxGroup(10, "ПДФО 18% + військовий збір 1.5%", "М", "ПДФО", 1800, "Військовий збір", 150),
 )
 
@@ -118,17 +145,35 @@ TAX_CODES = {
 (docs/reference/tax-service.md#mapping)."""
 
 
+MEANS = (
+    *("готівка", "картка", "з поточного рахунку", "переказ з поточного рахунку", "інтернет банкінг", "прямий дебет"),
+    *("за реквізитами (iban)", "інтернет еквайринг", "платіж через інтегратора *", "переказ через ннпп"),
+    *("переказ через пткс ннпп", "переказ через пткс банку", "сертифікат", "подарунковий сертифікат", "талон"),
+    *("жетон", "фішка", "електронний грошовий замінник", "ігровий замінник гривні", "електронні гроші *"),
+    *("цифрові гроші *", "криптовалюта *"),
+)
+"""Known names of means of payment: those of the tax service's samples, and a list that is in wide use
+(docs/reference/tax-service.md#receipt-layout)."""
+
+
+def is_known_means(name: str) -> bool:
+    """Whether ``name`` is that of a known means of payment, in any spelling of case and hyphens."""
+    plain = " ".join(name.lower().replace("-", " ").split())
+    return any(plain == known or (known.endswith("*") and plain.startswith(known[:-1])) for known in MEANS)
+
+
 def own_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
     """Payment types by number; the number of one without a ``payformcd`` is its code for the tax service too."""
     return {one.code: _with_code(one, one.code) for one in pay_types}
 
 
 def tax_payments(pay_types: Iterable[PayType]) -> dict[int, PayType]:
-    """Payment types by number, with the codes of the tax service's schema; 1 has form and means, as the others."""
-    found = {one.code: _with_code(one, TAX_CODES.get(one.code, CASHLESS_INSTRUMENT)) for one in pay_types}
-    plain = found.get(1)
-    if plain is not None and not plain.form:
-        found[1] = msgspec.structs.replace(plain, form=CASHLESS)
+    """Payment types by number, with the codes of the tax service's schema; all but cash have a form."""
+    found = {}
+    for one in pay_types:
+        if not one.form and one.code != CASH and one.code not in FORMS:
+            one = msgspec.structs.replace(one, form=CASHLESS)
+        found[one.code] = _with_code(one, TAX_CODES.get(one.code, CASHLESS_INSTRUMENT))
     return found
 
 

@@ -210,6 +210,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Returns only: the fiscal number of the purchase's receipt."""
     purchase_rro_fisn: str = ""
     """Returns only: the register of the purchase, when it is another one."""
+    purchase_date: str = ""
+    """Returns only: the day of the purchase at another register, ``yyyyMMdd``."""
 
     @property
     def in_cash(self) -> int:
@@ -230,6 +232,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shop's own lines at the top of every print form."""
     lines_down: tuple[str, ...] = ()
     """The shop's own lines at its end."""
+    qr_minutes: bool = False
+    """Whether the link of its QR code has the time without seconds."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -175,7 +175,8 @@ def quantity(thousandths: int) -> str:
 def _payment(pay: Payment, operation: str) -> Iterator[Element]:
     """The bank's data of a payment, and the payment itself."""
     acquirer = f"{pay.bank_name} {pay.bank_id}".strip()
-    if acquirer or pay.term_id or pay.cardmask or pay.paysys or pay.auth_code or pay.rrn:
+    card = (acquirer, pay.term_id, pay.cardmask, pay.paysys, pay.auth_code, pay.rrn)
+    if any(card) and "".join(card).strip():
         for label, value in (
             ("Еквайр", acquirer),
             ("Термінал", pay.term_id),
@@ -186,7 +187,7 @@ def _payment(pay: Payment, operation: str) -> Iterator[Element]:
             ("Код авторизації", pay.auth_code),
             ("Код транзакції RRN", pay.rrn),
         ):
-            if value:
+            if value.strip():
                 yield Pair(label, value)
     elif pay.commission:
         yield Pair("Комісія", hryvnias(pay.commission))

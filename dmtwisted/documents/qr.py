@@ -9,7 +9,9 @@ from protocols.fiscal.qr_link import qr_link
 
 def receipt_qr(document: Document, fiscal_number: str) -> str:
     """The link to ``document``, accepted as ``fiscal_number``."""
-    return qr_link(fiscal_number, stamp14(document.at), document.header.fisid, document.sum, mac_of(document))
+    header = document.header
+    issued = stamp14(document.at)[: 12 if header.qr_minutes else 14]
+    return qr_link(fiscal_number, issued, header.fisid, document.sum, mac_of(document))
 
 
 def mac_of(document: Document) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from dmtwisted.clock import span
 from dmtwisted.documents import catalogue
 from dmtwisted.documents.catalogue import CARD, CASH, VAT_INSIDE_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
@@ -157,7 +158,28 @@ def _receipt(
         comment_down=printable(asked.comment_down),
         purchase_receipt_fisn=asked.purchase_receipt_fisn,
         purchase_rro_fisn=asked.purchase_rro_fisn,
+        purchase_date=_day("fiscal.receipt.purchase_receipt_dt", asked.purchase_receipt_dt),
     )
+
+
+def _day(member: str, stamp: str) -> str:
+    """The day of a ``stamp``, which may have the time too, with or without milliseconds.
+
+    :raises Refused: 2000 when it has none.
+    """
+    if not stamp:
+        return ""
+    try:
+        if len(stamp) not in (8, 14, 17) or not stamp.isdigit():
+            raise ValueError
+        span(stamp[:14])
+    except ValueError:
+        raise malformed(member, DAY_EXPECTED) from None
+    return stamp[:8]
+
+
+DAY_EXPECTED = Text("очікується yyyyMMdd або yyyyMMddHHmmss", "yyyyMMdd or yyyyMMddHHmmss is expected")
+"""What is wrong with a text that is no day."""
 
 
 # Rows

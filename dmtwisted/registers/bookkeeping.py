@@ -31,7 +31,7 @@ from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.registers.unheard import Unheard
 from dmtwisted.registers.warnings import due_warnings
-from dmtwisted.results import Action, Refused, Res, Text
+from dmtwisted.results import Action, Refused, Res, Text, joined
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentIntent, Intent, OperationRow, Outcome, State
 from dmtwisted.wording import wording
@@ -124,6 +124,13 @@ class Books:
             self._settings, self.state, self.clock.now(), channel.key_days_left(), channel.unverified, language
         )
 
+    def _left_out(self, document: Document, language: str) -> list[Warning]:
+        """That the tax service's document says less than the request did."""
+        missing = self.channel.left_out(document)
+        if not missing:
+            return []
+        return [Warning.by(Refused(Res.LEFT_OUT, joined(*missing, separator="; ")), language)]
+
     def after(self, submission: Submission) -> RegisterState:
         """The register as it will be when the document has been accepted."""
         state = totals.decode(totals.encode(self.state))
@@ -184,7 +191,9 @@ class Books:
             if reserved.known is not None:
                 return reserved.known
             reached("document.intent-stored")
-            return await self.submit(reserved.n, submissions, [*warnings, *self.warnings(language)])
+            return await self.submit(
+                reserved.n, submissions, [*warnings, *self.warnings(language), *self._left_out(head, language)]
+            )
         except Refused:
             raise
         except BaseException:

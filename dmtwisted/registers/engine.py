@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.answers import Warning, amount, repeated, success
-from dmtwisted.clock import ServiceClock
+from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header, Receipt
 from dmtwisted.documents.paper import DocumentPaper
@@ -36,6 +36,9 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, OperationRow
 
 _fingerprint = msgspec.msgpack.Encoder().encode
+
+NAMESAKES = 20
+"""Most receipts with one fiscal number that are looked at: the numbers of training registers begin anew in each."""
 
 
 @implementer(IRegister)
@@ -71,6 +74,7 @@ class SoftwareRegister:
             fis_code=settings.fis_code,
             lines_up=settings.header,
             lines_down=settings.footer,
+            qr_minutes=settings.qr_time == "hhmm",
         )
         self._fisid = fisid
         self._drafting = Drafting(name, settings, header, channel.dtype, channel.desk, clock)
@@ -129,6 +133,8 @@ class SoftwareRegister:
         try:
             if tagged:
                 draft = self._drafting.draft(request, books.state, books.sold)
+                if draft.kind == documents.RETURN:
+                    draft = await self._with_purchase(draft)
             else:
                 draft = self._drafting.storno(request, books.state, await self._last_document())
             submissions = [await books.prepare(draft)]
@@ -149,6 +155,20 @@ class SoftwareRegister:
             return self._repeat(done, request, fingerprint, language)
         self._unheard.answered(told, like, draft, submissions[0].fiscal_number, fingerprint)
         return self._done(done, draft, submissions[0].fiscal_number)
+
+    async def _with_purchase(self, draft: Document) -> Document:
+        """A return with the day of the purchase, if that was at another register of this service."""
+        receipt = draft.receipt
+        assert receipt is not None
+        number, register = receipt.purchase_receipt_fisn.strip(), receipt.purchase_rro_fisn.strip()
+        if not (number and register) or register == self._fisid:
+            return draft
+        query = DocumentQuery(kinds=[documents.SALE], fiscal_number=number, limit=NAMESAKES)
+        found = map(documents.decode, [row.value for row in (await self._store.find_documents(query)).documents])
+        days = [f"{kyiv(sale.at):%Y%m%d}" for sale in found if sale.header.fisid == register]
+        if not days:
+            return draft
+        return msgspec.structs.replace(draft, receipt=msgspec.structs.replace(receipt, purchase_date=days[0]))
 
     def _like(self, request: TaskRequest, fingerprint: bytes) -> bytes:
         """The content by which a task without a tag may be the repeat of an unheard receipt; empty for any other."""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from dmtwisted.documents import law
 from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup, own_payments
 from dmtwisted.documents.template import BrokenTemplate, check_template
 
@@ -57,7 +58,12 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         bool, Meta(description="Whether the register may go offline, by itself too when the tax service is away")
     ] = False
     offline_probe_s: Annotated[
-        float, Meta(ge=1, le=3600, description="Seconds between two tries to come back online")
+        float,
+        Meta(
+            ge=1,
+            extra_json_schema={"maximum": law.LONGEST_PROBE_S},
+            description="Seconds between two tries to come back online",
+        ),
     ] = 60.0
     warn_offline_h: Annotated[
         float, Meta(ge=0, description="Hours offline after which answers warn of the limit of 35 hours")
@@ -74,6 +80,10 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     template: Annotated[
         str, Meta(max_length=65_536, description="The shop's own lines around receipts (docs/print-forms.md)")
     ] = ""
+    qr_time: Annotated[
+        Literal["hhmmss", "hhmm"],
+        Meta(description="Time in the link of a receipt's QR code: with seconds or without"),
+    ] = "hhmmss"
     pf_charcount: Annotated[int, Meta(ge=24, le=120, description="Width of text forms, in characters")] = 48
     check_cash: Annotated[bool, Meta(description="Refuse with 1077 what would take more cash out than there is")] = (
         True
@@ -111,6 +121,9 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         return own_payments(self.pay_types)
 
     def __post_init__(self) -> None:
+        if self.offline_probe_s > law.LONGEST_PROBE_S:
+            # An earlier version took up to an hour, which is stored; with the transfer that is too late for the law.
+            msgspec.structs.force_setattr(self, "offline_probe_s", float(law.LONGEST_PROBE_S))
         self._check_batch()
         if self.template:
             # The author of the template sees a mistake now; the cashier would see it on every receipt.

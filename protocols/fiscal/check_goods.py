@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from protocols.fiscal.simple_types import (
     Count,
@@ -37,6 +38,9 @@ class ExciseRow:
 @dataclass(frozen=True, kw_only=True)
 class BodyRow:
     """``CHECKBODY/ROW``: one item, or one operation of another kind."""
+
+    CHOICE: ClassVar = ("UKTZED", "DKPP")
+    """Elements that exclude each other."""
 
     code: Text64 | None = None
     barcode: Text64 | None = None

@@ -10,7 +10,7 @@ CABINET = "https://cabinet.tax.gov.ua/cashregs/check"
 def qr_link(fiscal_number: str, issued: str, register: str, kopecks: int, previous_hash: str = "") -> str:
     """The link to a receipt.
 
-    :param issued: Kyiv time as ``yyyyMMddHHmmss``, :param register: its fiscal number.
+    :param issued: Kyiv time as ``yyyyMMddHHmmss``, or without seconds; :param register: its fiscal number.
     :param previous_hash: of an offline receipt: the hash that it contains of the previous document.
     """
     mac = f"&mac={previous_hash}" if previous_hash else ""

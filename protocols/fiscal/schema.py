@@ -9,6 +9,8 @@ a field says the rest::
     checktotal: CheckTotal | None = None <CHECKTOTAL>…      a section inside
     checkpay: tuple[PayRow, ...] = ()    <CHECKPAY><ROW ROWNUM="1">…
 
+Neighbours that exclude each other stand in ``CHOICE`` of the section.
+
 Reading, writing and the check that names the place of every fault follow this one description.
 """
 
@@ -109,6 +111,19 @@ def faults(section: type[Any], node: Node, path: str) -> Iterator[Fault]:
     for element in elements(section):
         if element.required and element.name not in seen:
             yield Fault(f"{path}/{element.name}", "the element is required")
+    yield from _choice_faults(section, seen, path)
+
+
+def choice_of(section: type[Any]) -> tuple[str, ...]:
+    """The elements of a section that exclude each other."""
+    found: tuple[str, ...] = getattr(section, "CHOICE", ())
+    return found
+
+
+def _choice_faults(section: type[Any], seen: set[str], path: str) -> Iterator[Fault]:
+    first, *others = [name for name in choice_of(section) if name in seen] or [""]
+    for name in others:
+        yield Fault(f"{path}/{name}", f"{first} stands in its place")
 
 
 def _element_faults(element: Element, node: Node, path: str) -> Iterator[Fault]:
@@ -196,4 +211,6 @@ def write(value: Any, name: str, path: str = "", attributes: dict[str, str] | No
             children.append(Node(element.name, children=tuple(nodes)))
         else:
             children.append(write(held, element.name, inside))
+    for fault in _choice_faults(type(value), {child.name for child in children}, path):
+        raise DocumentError(fault)
     return Node(name, "", tuple(children), attributes or {})

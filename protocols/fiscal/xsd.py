@@ -12,7 +12,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from protocols.fiscal.document_xml import ROOTS
-from protocols.fiscal.schema import MOST_ROWS, ROW, ROWNUM, Element, elements
+from protocols.fiscal.schema import MOST_ROWS, ROW, ROWNUM, Element, choice_of, elements
 from protocols.fiscal.simple_types import SimpleType
 
 _HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">\n'
@@ -43,8 +43,13 @@ def _section(name: str, section: type[Any], occurs: str, types: dict[str, str], 
 def _sequence(section: type[Any], types: dict[str, str], depth: int) -> Iterator[str]:
     space = "  " * depth
     yield f"{space}<xs:sequence>\n"
+    choice = choice_of(section)
     for element in elements(section):
+        if choice and element.name == choice[0]:
+            yield f'{space}  <xs:choice minOccurs="0">\n'
         yield from _element(element, types, depth + 1)
+        if choice and element.name == choice[-1]:
+            yield f"{space}  </xs:choice>\n"
     yield f"{space}</xs:sequence>\n"
 
 

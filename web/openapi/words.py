@@ -56,6 +56,8 @@ MEMBERS: dict[str, dict[str, str]] = {
         "pays": "The payments; together the sum to pay (1102). Cash may be more: the rest is the change.",
         "purchase_receipt_fisn": "For a return: the fiscal number of the original receipt.",
         "purchase_rro_fisn": "For a return: the fiscal number of the register that issued it.",
+        "purchase_receipt_dt": "For a return at another register than the sale: the day of the sale, yyyyMMdd; time "
+        "may follow. Not needed for receipts of this service.",
     },
     "Row": {
         "name": "Name of the item (1103 when empty).",

@@ -97,6 +97,7 @@ SETTINGS: dict[str, SettingWords] = {
     "pf_doccmd": _words("doccmd у відповіді", "doccmd in answers", "Якщо запит не вимагає іншого"),
     "pf_dots": _words("Ширина зображення, точок", "Picture width, dots", "384 для стрічки 58 мм"),
     "pf_charcount": _words("Ширина тексту, символів", "Text width, characters"),
+    "qr_time": _words("Час у посиланні QR", "Time in the QR link", "hhmmss: із секундами; hhmm: без секунд"),
     "check_cash": _words("Контролювати готівку", "Check the cash", "Не видавати більше, ніж є в шухляді"),
     "strict_tags": _words("Суворі ключі", "Strict keys", "Відмовляти, коли той самий tag має інший зміст"),
     "untagged_repeat": _words(

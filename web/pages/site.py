@@ -28,6 +28,7 @@ from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSett
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES
 from dmtwisted.registers.interface import TaxServiceRegister
+from dmtwisted.registers.proposals import proposals
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
 from web import changes
@@ -393,6 +394,7 @@ class PageSite:
             unfinished=[one for one in open_ones if one.dev_id == dev_id],
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=isinstance(device.built, TaxServiceRegister),
+            proposals=proposals(device.settings),
             known_names=self._known_names(request),
         )
 

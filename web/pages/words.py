@@ -48,6 +48,12 @@ _W: dict[str, tuple[str, str]] = {
         "The tax service's answers are not verified: anyone could confirm a receipt in its place",
     ),
     "unverified_link": ("Що робити", "What to do"),
+    "proposals": ("Пропозиції", "Proposals"),
+    "proposals_text": (
+        "Спершу закрийте зміну; нове значення діє з її наступного відкриття і записується до журналу змін.",
+        "Close the shift first; the new value counts from its next opening and is written to the journal of changes.",
+    ),
+    "accept": ("Прийняти", "Accept"),
     "mark_real": ("справжні документи", "real documents"),
     "mark_simulated": ("навчальний пристрій", "training device"),
     "real_sure": ("Додати касу зі справжніми документами?", "A register with real documents?"),

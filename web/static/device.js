@@ -47,6 +47,12 @@ on("[data-pay]", (button) => perform(
   "transaction_id",
 ));
 
+// The form below still shows the earlier value, so the page is read anew.
+on("[data-settings]", async (button) => {
+  const settings = JSON.parse(button.dataset.settings);
+  if ((await tell(button.textContent, "PATCH", `/dm/api/v3/devices/${data.dev_id}`, { settings })) === 200) location.reload();
+});
+
 $("#delete")?.addEventListener("click", async () => {
   if (!(await sure("sure-delete"))) return;
   const status = await tell($("#delete").textContent, "DELETE", `/dm/api/v3/devices/${data.dev_id}`);

@@ -85,6 +85,9 @@ class IFiscalChannel(Interface):
         :raises Refused: when the tax service has no such document, or it cannot be signed; nothing has happened then.
         """
 
+    def left_out(document: Document) -> list[Text]:
+        """What the tax service's form of the document has no place for, so that it is not sent."""
+
     async def again(document: Document, sent: bytes) -> bytes:
         """``sent``, which never arrived, with the time of ``document``; `probe` finds either of the two by the other.
 

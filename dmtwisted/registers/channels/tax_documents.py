@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -31,9 +31,6 @@ from protocols.fiscal.document_xml import encode, with_head
 from protocols.fiscal.letters import writable
 from protocols.fiscal.schema import DocumentError, Fault
 from protocols.fiscal.zrep_xml import PayFormRow, Turnover, ZRep, ZRepBody, ZRepCash, ZRepHead, ZTaxRow
-
-VAT, EXCISE, PENSION_FUND = 0, 1, 2
-"""``TYPE`` of a tax (docs/reference/tax-service.md#element-order)."""
 
 CASH_NAME, WITHDRAWAL_NAME = "ГОТІВКА", "Видача готівки"
 """The names of a withdrawal's payment and of its only row."""
@@ -130,6 +127,26 @@ def _text(text: str, longest: int | None = None) -> str | None:
 _NO_DOCUMENT = Text("податкова не має такого документа", "the tax service has no such document")
 _NO_ITEMS = Text("податкова не приймає чека без товарів", "the tax service takes no receipt without items")
 _NUMBER_EXPECTED = Text("очікується фіскальний номер каси", "a register's fiscal number is expected")
+
+
+def left_out(document: Document, number: int, groups: Mapping[int, TaxGroup]) -> Iterator[Text]:
+    """What the XML of ``document`` lacks, for the person at the till.
+
+    :param number: the fiscal number of the register, :param groups: its tax groups.
+    """
+    receipt = document.receipt
+    if receipt is None or document.kind not in (documents.SALE, documents.RETURN):
+        return
+    for place, good in enumerate(receipt.goods, 1):
+        if good.code3 and good.code2.strip() and good.code3.strip():
+            yield Text(f"рядок {place}: УКТЗЕД без ДКПП", f"row {place}: UKTZED without DKPP")
+    for tax in receipt.taxes:
+        group = groups.get(tax.gr_code)
+        for name in _unsent(group) if group is not None else ():
+            yield Text(f"група {tax.gr_code}: без податку «{name}»", f"group {tax.gr_code}: without the tax {name}")
+    register = receipt.purchase_rro_fisn.strip()
+    if document.kind == documents.RETURN and register not in ("", str(number)) and not receipt.purchase_date:
+        yield Text("без дати чека покупки", "without the date of the purchase's receipt")
 
 
 # Heads
@@ -231,6 +248,8 @@ def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any
         if not register.isascii() or not register.isdigit():
             raise malformed("fiscal.receipt.purchase_rro_fisn", _NUMBER_EXPECTED)
         members["orderretcashregnum"] = int(register)
+        if receipt.purchase_date:
+            members["orderretdate"] = datetime.strptime(receipt.purchase_date, "%Y%m%d").date()
     return members
 
 
@@ -242,7 +261,8 @@ def _row(good: Good, desk: Desk) -> BodyRow:
         code=_text(good.code, 64),
         barcode=_text(good.code1, 64),
         uktzed=good.code2.strip() or None,
-        dkpp=good.code3.strip() or None,
+        # One of them stands in a row; goods have the first.
+        dkpp=None if good.code2.strip() else good.code3.strip() or None,
         name=_text(good.name, 1024),
         amount=good.cnt,
         price=good.price,
@@ -303,6 +323,7 @@ class _Tax:
     """One tax of a group: its line in receipts and Z."""
 
     type: int
+    is_levy: bool
     name: str
     letter: str
     percent: int
@@ -310,17 +331,23 @@ class _Tax:
 
 
 def _taxes_of(group: TaxGroup | None) -> tuple[_Tax, ...]:
-    """The taxes of ``group``: none, one or two; of two letters the second is the levy's."""
+    """The taxes of ``group`` that are sent: none, one or two; of two letters the second is the levy's."""
     if group is None:
         return ()
     found, letters = [], group.letter
-    if group.tax_name:
-        found.append(_Tax(VAT, group.tax_name, letters[:1], group.percent, not group.included))
-    if group.ex_name:
-        levy = PENSION_FUND if "пенс" in group.ex_name.lower() else EXCISE
+    tax, levy = group.tax_type, group.levy_type
+    if group.tax_name and tax is not None:
+        found.append(_Tax(tax, False, group.tax_name, letters[:1], group.percent, not group.included))
+    if group.ex_name and levy is not None:
         letter = letters[1:2] if group.tax_name and len(letters) > 1 else letters[:1]
-        found.append(_Tax(levy, group.ex_name, letter, group.ex_percent, _levy_on_top(group)))
+        found.append(_Tax(levy, True, group.ex_name, letter, group.ex_percent, _levy_on_top(group)))
     return tuple(found)
+
+
+def _unsent(group: TaxGroup) -> list[str]:
+    """The names of the taxes of ``group`` that the tax service has no type for."""
+    taxes = ((group.tax_name, group.tax_type), (group.ex_name, group.levy_type))
+    return [name for name, kind in taxes if name and kind is None]
 
 
 def _levy_on_top(group: TaxGroup) -> bool:
@@ -344,7 +371,6 @@ def _lines(
         return
     source_tax, source_levy = _sources(group, base_tax, base_levy, tax, levy)
     for line in _taxes_of(group):
-        is_vat = line.type == VAT
         yield TaxRow(
             type=line.type,
             name=_text(line.name, 64) or "",
@@ -353,8 +379,8 @@ def _lines(
             sign=line.on_top,
             turnover=turnover,
             turnoverdiscount=base,
-            sourcesum=source_tax if is_vat else source_levy,
-            sum=tax if is_vat else levy,
+            sourcesum=source_levy if line.is_levy else source_tax,
+            sum=levy if line.is_levy else tax,
         )
 
 

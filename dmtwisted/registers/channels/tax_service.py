@@ -32,12 +32,12 @@ from dmtwisted.registers.channels.interface import (
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
 from dmtwisted.registers.channels.protocol_a import refusal_of
-from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, written
+from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, left_out, written
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.prro.trust import Trusted
 from dmtwisted.registers.totals import Session
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from protocols.fiscal import packages, verdicts
 from protocols.fiscal.bodies import MOST_BYTES
@@ -141,6 +141,10 @@ class TaxServiceChannel:
             payments=self._register.payments,
         )
         return await self._signed(written(document, desk), document)
+
+    def left_out(self, document: Document) -> list[Text]:
+        """What the XML of the document lacks: see `IFiscalChannel`."""
+        return list(left_out(document, self._register.number, self._register.groups))
 
     async def again(self, document: Document, sent: bytes) -> bytes:
         """``sent`` with another time and the same GUID, signed: see `IFiscalChannel`."""

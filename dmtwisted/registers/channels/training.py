@@ -24,7 +24,7 @@ from dmtwisted.registers.channels.interface import (
 )
 from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_by_words
 from dmtwisted.registers.totals import Session
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from protocols.fiscal.error_codes import Code
 from protocols.simulators.scenario import Rule, Then
@@ -74,6 +74,10 @@ class TrainingChannel:
                 has_total=document.has_total,
             )
         )
+
+    def left_out(self, document: Document) -> list[Text]:
+        """Nothing: the simulated tax service takes our own documents."""
+        return []
 
     async def again(self, document: Document, sent: bytes) -> bytes:
         """The document with its new time: see `IFiscalChannel`."""
