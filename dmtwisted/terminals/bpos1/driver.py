@@ -29,9 +29,9 @@ from zope.interface import implementer
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.requests import malformed
-from dmtwisted.results import Refused, Res, Text
+from dmtwisted.results import Action, Refused, Res, Text
 from dmtwisted.store.values import DeviceRow
-from dmtwisted.terminals.base import TerminalDriver, refuse_part
+from dmtwisted.terminals.base import ProvingDriver, refuse_part
 from dmtwisted.terminals.bpos1.process import LibraryEndpoint
 from dmtwisted.terminals.bpos1.proof import Before, decode_before, encode_before, judge
 from dmtwisted.terminals.bpos1.settings import (
@@ -63,6 +63,7 @@ from dmtwisted.terminals.interface import (
 )
 from dmtwisted.terminals.proof import batch_closed, latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
+from dmtwisted.wording import wording
 from protocols.errors import Garbled, LineLost, NotReached, WireError
 from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.bpos1 import messages as bpos1
@@ -161,7 +162,7 @@ class _Refuses(WireError):
 
 
 @implementer(ITerminal, IKeepsEarly)
-class Bpos1Driver(TerminalDriver[Bpos1Settings]):
+class Bpos1Driver(ProvingDriver[Bpos1Settings]):
     """One BPOS1 terminal."""
 
     capabilities = CAPABILITIES
@@ -182,6 +183,7 @@ class Bpos1Driver(TerminalDriver[Bpos1Settings]):
         super().__init__(settings, lambda error: _no_library(error) or unreached(error))
         self._endpoint, self._clock, self._reactor = endpoint, clock, reactor
         self._line: Bpos1Line | None = None
+        self._tells = False
         # When the running operation began, the start of its process included.
         self._begun = 0.0
         self._interrupted = False
@@ -212,18 +214,19 @@ class Bpos1Driver(TerminalDriver[Bpos1Settings]):
 
     async def _before(self, line: Bpos1Line, order: Order) -> Before:
         begun = local_time(self._clock).isoformat()
+        place = self._settings.place
         try:
             count = await self._count(line)
-        except _Refuses:
-            # It may be that it cannot, so that it takes payments all the same; but not for a single refusal.
-            try:
-                count = await self._count(line)
-            except _Refuses:
-                self.log.warn("the terminal does not tell its journal: a lost answer will stay unknown")
-                return Before(begun)
+        except _Refuses as error:
+            if self._tells:
+                raise Refused(Res.TERMINAL_ERROR, wording(error), action=Action.REPEAT) from error
+            # Perhaps it cannot. It takes payments all the same.
+            self.log.warn("the terminal does not tell its journal: a lost answer will stay unknown")
+            return Before(begun, place=place)
+        self._tells = True
         last = await self._transaction(line, count) if count else None
         named = await self._named(line, order) if order.task == Task.CANCEL else None
-        return Before(begun, count, last, named)
+        return Before(begun, count, last, named, self._tells, place)
 
     async def perform(self, order: Order, snapshot: bytes, keep: Keep) -> Verdict:
         """See `ITerminal.perform`."""
@@ -358,7 +361,7 @@ class Bpos1Driver(TerminalDriver[Bpos1Settings]):
                     break
                 except _StillWorks:
                     if self._reactor.seconds() + BETWEEN_LOOKS > deadline:
-                        return Undecided("the terminal does not answer, it may still work")
+                        return Undecided("the terminal is still busy")
                     await deferLater(self._reactor, BETWEEN_LOOKS)
             if before.count is None:
                 return Undecided("the terminal did not tell its journal before")
@@ -513,7 +516,7 @@ class Bpos1Driver(TerminalDriver[Bpos1Settings]):
         if order.wanted > MOST:
             raise Refused(Res.BANK_AMOUNT_NOT_ALLOWED)
         if order.merchant and index_of(order.merchant) is None:
-            raise malformed("pay.merch", f"a number from 1 to {MOST_MERCHANTS} is expected")
+            raise malformed("pay.merch", wording(f"a number from 1 to {MOST_MERCHANTS} is expected"))
         number = order.cancelid
         if order.task == Task.CANCEL and not (number.isascii() and number.isdigit() and 0 < int(number) <= MOST):
             raise Refused(Res.OPERATION_NOT_FOUND)
@@ -589,7 +592,7 @@ def _no_library(error: WireError) -> Refused | None:
     """The refusal where the library is missing; the device itself may be all right."""
     if not isinstance(error, NoLibrary):
         return None
-    return Refused(Res.DEVICE_ERROR, NO_LIBRARY[error.kind], aq_errortxt=str(error.reason))
+    return Refused(Res.DEVICE_ERROR, NO_LIBRARY[error.kind], aq_errortxt=wording(error.reason))
 
 
 def _close(line: Bpos1Line) -> None:

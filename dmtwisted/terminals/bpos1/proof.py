@@ -29,13 +29,16 @@ class Before(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the terminal reported before a request.
 
     ``count`` is the number of transactions in its journal, `None` when it does not tell; ``last`` is the latest of
-    them; ``named`` is the one that a cancel names. ``begun`` is local time in ISO form.
+    them; ``named`` is the one that a cancel names. ``begun`` is local time in ISO form. ``tells`` says whether the
+    terminal at ``place`` ever told its journal.
     """
 
     begun: str
     count: int | None = None
     last: Transaction | None = None
     named: Transaction | None = None
+    tells: bool = False
+    place: str = ""
 
 
 encode_before = msgspec.json.Encoder().encode
@@ -75,10 +78,10 @@ def judge(
         return NeverStarted()
     one = now[ours[0]]
     if order.wanted and one.amount != order.wanted:
-        return Undecided(f"transaction {one.invoice} is over another sum")
+        return Undecided(f"operation {one.invoice} is over another sum")
     at, begun = _moment(one.at), datetime.fromisoformat(before.begun)
     if at is None or not begun - CLOCK_ERROR <= at <= ended + CLOCK_ERROR:
-        return Undecided(f"transaction {one.invoice} is of another time")
+        return Undecided(f"operation {one.invoice} is of another time")
     return ours[0]
 
 

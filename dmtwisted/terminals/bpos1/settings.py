@@ -47,7 +47,7 @@ class Bpos1Settings(TerminalSettings, frozen=True, forbid_unknown_fields=True, k
         """
         super().__post_init__()
         if self.interface == "serial" and not 1 <= self.com_port <= 255:
-            raise BadSettings("settings.serial_port", "COM1 to COM255 is expected")
+            raise BadSettings("settings.serial_port", "the name of a COM port is expected, numbers are from 1 to 255")
         if self.merchant and index_of(self.merchant) is None:
             raise BadSettings("settings.merchant", f"a number from 1 to {MOST_MERCHANTS} is expected")
 
