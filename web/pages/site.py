@@ -27,6 +27,7 @@ from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.interface import TaxServiceRegister
+from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
 from web import changes
@@ -38,6 +39,7 @@ from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.pages import receipts
 from web.pages.chart import chart
+from web.pages.dated import dated_part
 from web.pages.day import DaySales
 from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
@@ -390,6 +392,7 @@ class PageSite:
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=isinstance(device.built, TaxServiceRegister),
             known_names=self._known_names(request),
+            dated=dated_part(device.settings, day_of(now)) if isinstance(device.settings, RegisterSettings) else None,
         )
 
     def _known_names(self, request: IRequest) -> dict[str, list[str]]:
