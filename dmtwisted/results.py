@@ -1592,6 +1592,16 @@ class Res(Enum):
         "Продавайте далі й повідомте того, хто налаштовує касу.",
         "Sell on and tell the person who sets up the register.",
     )
+    SETTINGS_CHANGE = _warning(
+        3007,
+        Action.DONE,
+        "Незабаром оновляться ставки, назви або реквізити каси",
+        "Rates, names or requisites of the register change soon",
+        "Покажіть текст тому, хто налаштовує касу й програму: нове діє для каси, відкритої від названого дня.",
+        "Show the text to who sets up register and program: a register opened from that day on uses the new value.",
+        "Перекажіть це адміністраторові й продавайте далі.",
+        "Tell the administrator and sell on.",
+    )
 
 
 _BY_CODE = {res.code: res for res in Res}

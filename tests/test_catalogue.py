@@ -915,6 +915,7 @@ class PageTests(SynchronousTestCase):
             Res.DEVICE_NAME_TAKEN,
             Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,
+            Res.SETTINGS_CHANGE,
             Res.MAY_BE_REPEAT,
             Res.ANSWERS_UNVERIFIED,
             Res.LEFT_OUT,

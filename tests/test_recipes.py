@@ -15,6 +15,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.clock import day_of
 from dmtwisted.results import LANGUAGES, Res
 from tests import test_catalogue as catalogue
 from tests.http_shop import HttpPrroShop, HttpShop, OverHttp
@@ -54,6 +55,14 @@ def old_shift(shop: OverHttp) -> None:
     shop.open_shift()
     shop.called("PUT", "/dm/api/v3/training/clock", {"offset_s": 90_000})
     shop.sell()
+
+
+def dated_row(shop: OverHttp) -> None:
+    """A Z with a change within thirty days."""
+    shop.open_shift()
+    soon = day_of(shop.core.clock.now() + 86_400_000)
+    shop.settings(dated=[{"valid_from": soon, "setting": "rounding_step", "value": 10}])
+    shop.fiscal(11)
 
 
 def open_batch(shop: OverHttp) -> None:
@@ -151,6 +160,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.DEVICE_NAME_TAKEN, alone, taken_name
     yield Res.SHIFT_MUST_BE_CLOSED, alone, other_batch
     yield Res.SHIFT_OLD, alone, old_shift
+    yield Res.SETTINGS_CHANGE, alone, dated_row
     yield Res.COLLISION_UNSOLVABLE, whole, open_batch
     yield Res.MAY_BE_REPEAT, alone, may_be_repeat
     yield Res.NOT_NOW, whole, checked_twice

@@ -15,12 +15,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.documents.catalogue import PAY_TYPES, TAX_GROUPS, PayType, TaxGroup
-from dmtwisted.documents.documents import Document, Header
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers import totals
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, left_out, written
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.terms import Calendar
 from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.requests import read_json, read_task
 from dmtwisted.results import Refused, Res
@@ -65,9 +66,10 @@ class Till:
         self.clock = Clock()
         self.clock.advance(MORNING)
         usual = RegisterSettings(tax_groups=GROUPS, default_taxgrp=1, rounding_step=10, check_cash=False)
-        self.settings = settings or usual
-        header = Header(fisid=str(NUMBER), name="ТОВ «Крамниця»", shopname="Кав’ярня", fis_code="34554363")
-        self.drafting = Drafting("test", self.settings, header, 1, "7", ServiceClock(self.clock))
+        self.settings = msgspec.structs.replace(
+            settings or usual, name="ТОВ «Крамниця»", shopname="Кав’ярня", fis_code="34554363"
+        )
+        self.drafting = _drafting(self.settings, self.clock)
         outlet = Outlet(tin="34554363", org_name="ТОВ «Крамниця»", point_name="Кав’ярня", address="м. Київ")
         groups = {group.code: group for group in GROUPS}
         desk = Desk(number=NUMBER, local=7, testing=False, outlet=outlet, cashier="Коваль О.", groups=groups)
@@ -218,8 +220,13 @@ class KindTests(SynchronousTestCase):
 def _begin(till: Till) -> Document:
     """The begin of an offline session, whatever the settings allow."""
     allowed = RegisterSettings(tax_groups=GROUPS, offline_allowed=True)
-    header = till.drafting.closing(_any_request(), till.state).header
-    return Drafting("test", allowed, header, 1, "7", ServiceClock(till.clock)).offline_begin(till.state, None, "")
+    return _drafting(allowed, till.clock).offline_begin(till.state, None, "")
+
+
+def _drafting(settings: RegisterSettings, clock: Clock) -> Drafting:
+    """What draws up the documents of register 7 of the outlet."""
+    at = ServiceClock(clock)
+    return Drafting("test", settings, Calendar(settings, str(NUMBER), at), 1, "7", at)
 
 
 def _any_request() -> Any:
@@ -453,7 +460,7 @@ class ShiftTests(SynchronousTestCase):
             for row in rows
         )
         receipt: dict[str, Any] = {"sum": kopecks / 100, "rows": goods}
-        owed = till.drafting.owed(read_receipt(receipt))
+        owed = till.drafting.owed(read_receipt(receipt), till.state)
         card = 0 if paid == "cash" else owed if paid == "card" else owed // 2
         pays = [{"type": 2, "sum": card / 100}] if card else []
         pays += [{"type": 0, "sum": (owed - card + 1000) / 100}] if owed - card else []

@@ -500,6 +500,7 @@ is less sure than an explanation refuses a sale unless a setting says so.
 
 *Kept in* is the module that does it, and the test fails without it. Where there is none, the remark says why:
 **{OUTSIDE}**, not the service's part; **{UNCLEAR}**, the sources differ or are silent; **{NOT_KEPT}**, not done yet.
+Rates, names of payments, rounding and requisites can [change on a day](registers.md#changes-on-a-day).
 """
 
 

@@ -153,6 +153,7 @@ SEEN: dict[Res, str] = {
     # warning
     Res.MAY_BE_REPEAT: "as 1075, then, without rules, any other task",
     Res.SHIFT_OLD: "`clock` 90000 while open",
+    Res.SETTINGS_CHANGE: "`dated` with a row for a day of the next month, task 11",
     Res.ANSWERS_UNVERIFIED: "a register of the driver `prro` whose certificates nobody has trusted",
     Res.LEFT_OUT: "a register of the driver `prro`, an item with `code2` and `code3`",
 }

@@ -15,6 +15,7 @@ from dmtwisted.documents import law
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import odd_means, proposals
 from dmtwisted.registers.prro.settings import PrroSettings
+from dmtwisted.registers.settings import RegisterSettings, coming
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
@@ -34,7 +35,7 @@ async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
 
 async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[Finding]:
     found = [await _device(device, devices), *_unusual(device, devices), *_files(device, devices)]
-    found += _rounding(device, day_of(clock.now()))
+    found += [*_rounding(device, day_of(clock.now())), *_coming(device, day_of(clock.now()))]
     if device.kind == REGISTER:
         try:
             found += [*await _key(device), *await _tax_service(device, clock), *_law(device)]
@@ -117,6 +118,17 @@ def _rounding(device: Device, day: str) -> list[Finding]:
         "till has coins of 10 kopecks.",
     )
     return [warn(Check.DEVICE, text, advice, name)]
+
+
+def _coming(device: Device, day: str) -> list[Finding]:
+    """What changes soon in a register."""
+    settings, name = device.settings, device.name
+    rows = coming(settings, day) if isinstance(settings, RegisterSettings) else []
+    told = [f"{row.setting} = {row.value}" for row in rows]
+    return [
+        good(Check.DEVICE, f"{name}: від {row.valid_from} {what}", f"{name}: from {row.valid_from} {what}", name)
+        for row, what in zip(rows, told, strict=True)
+    ]
 
 
 def _fails(name: str, why: Text) -> Finding:

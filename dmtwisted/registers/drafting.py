@@ -14,9 +14,9 @@ import msgspec
 from dmtwisted.clock import ServiceClock, kyiv
 from dmtwisted.documents import documents, law
 from dmtwisted.documents.catalogue import CASH
-from dmtwisted.documents.documents import Caller, Document, Header, OfflineMark, Reversed
+from dmtwisted.documents.documents import Caller, Document, OfflineMark, Reversed
 from dmtwisted.money import hryvnias
-from dmtwisted.registers.arithmetic import Rates, cash_move, owed, receipt, turnover, withdrawal
+from dmtwisted.registers.arithmetic import cash_move, owed, receipt, turnover, withdrawal
 from dmtwisted.registers.interface import (
     CASH_IN,
     CASH_OUT,
@@ -30,6 +30,7 @@ from dmtwisted.registers.interface import (
 )
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.shift import shift
+from dmtwisted.registers.terms import Calendar, Terms
 from dmtwisted.registers.texts import check_cashier, check_pay
 from dmtwisted.registers.totals import RECEIPTS, RegisterState
 from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest
@@ -63,6 +64,8 @@ class Asked(NamedTuple):
     state: RegisterState
     sold: dict[str, int]
     """Tax groups of the item codes that were sold in this shift."""
+    terms: Terms
+    """What is valid for this shift."""
 
 
 class Drafting:
@@ -72,14 +75,13 @@ class Drafting:
         self,
         name: str,
         settings: RegisterSettings,
-        header: Header,
+        calendar: Calendar,
         dtype: int,
         desk: str,
         clock: ServiceClock,
     ) -> None:
-        self._name, self._settings, self._header = name, settings, header
+        self._name, self._settings, self._calendar = name, settings, calendar
         self._dtype, self._desk, self._clock = dtype, desk, clock
-        self._rates = Rates(settings)
 
     def draft(self, request: TaskRequest, state: RegisterState, sold: dict[str, int]) -> Document:
         """The document of a task that carries a tag.
@@ -94,11 +96,11 @@ class Drafting:
         if task not in (OPEN_SHIFT, Z_REPORT):
             shift(state.shift_open).trade()
         check_cashier(request.fiscal.cashier)
-        return make(self, Asked(request, request.fiscal, state, sold))
+        return make(self, Asked(request, request.fiscal, state, sold, self._calendar.of(state)))
 
-    def owed(self, asked: ReceiptRequest) -> int:
+    def owed(self, asked: ReceiptRequest, state: RegisterState) -> int:
         """What a receipt without its payments comes to, in kopecks."""
-        return owed(asked, self._rates, self._name)
+        return owed(asked, self._calendar.of(state).rates, self._name)
 
     def closing(self, request: TaskRequest, state: RegisterState) -> Document:
         """The document that closes the shift; ``state`` is the register with its Z."""
@@ -168,7 +170,7 @@ class Drafting:
             shift=state.shift,
             at=self._clock.now(),
             cashier=request.fiscal.cashier,
-            header=self._header,
+            header=self._calendar.of(state).header,
             caller=caller_of(request),
             dtype=self._dtype,
             **parts,
@@ -213,7 +215,8 @@ class Drafting:
         return self._document(documents.OPEN, asked.request, asked.state)
 
     def _sale(self, asked: Asked) -> Document:
-        value = receipt(_receipt_of(asked.fiscal), self._settings, self._rates, self._name)
+        rates = asked.terms.rates
+        value = receipt(_receipt_of(asked.fiscal), asked.terms.settings, rates, self._name)
         # One receipt must not hold a code in two groups either.
         here: dict[str, int] = {}
         for good in value.goods:
@@ -221,22 +224,22 @@ class Drafting:
                 continue
             group = asked.sold.get(good.code, here.setdefault(good.code, good.taxgrp))
             if group != good.taxgrp:
-                letter = self._rates.letter(group)
+                letter = rates.letter(group)
                 raise Refused(Res.CODE_SOLD_IN_OTHER_GROUP, good.code, group, letter)
         return self._document(documents.SALE, asked.request, asked.state, receipt=value)
 
     def _return(self, asked: Asked) -> Document:
         given = _receipt_of(asked.fiscal)
-        value = receipt(given, self._settings, self._rates, self._name)
+        value = receipt(given, asked.terms.settings, asked.terms.rates, self._name)
         if not given.not_check_safe:
             self._check_cash(asked.state, value.in_cash)
         return self._document(documents.RETURN, asked.request, asked.state, receipt=value)
 
     def _cash_in(self, asked: Asked) -> Document:
-        return self._document(documents.CASH_IN, asked.request, asked.state, cash=self._cash_move(asked.fiscal))
+        return self._document(documents.CASH_IN, asked.request, asked.state, cash=_cash_move(asked))
 
     def _cash_out(self, asked: Asked) -> Document:
-        cash = self._cash_move(asked.fiscal)
+        cash = _cash_move(asked)
         self._check_cash(asked.state, cash.sum)
         return self._document(documents.CASH_OUT, asked.request, asked.state, cash=cash)
 
@@ -244,13 +247,13 @@ class Drafting:
         if asked.fiscal.cash is None:
             raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
         check_pay(asked.fiscal.cash, "fiscal.cash")
-        cash = withdrawal(asked.fiscal.cash, self._rates)
+        cash = withdrawal(asked.fiscal.cash, asked.terms.rates)
         self._check_cash(asked.state, cash.sum)
         return self._document(documents.WITHDRAWAL, asked.request, asked.state, cash=cash)
 
     def _turnover(self, asked: Asked) -> Document:
         given = _receipt_of(asked.fiscal)
-        value = turnover(given, self._settings, self._rates, self._name)
+        value = turnover(given, asked.terms.settings, asked.terms.rates, self._name)
         kind = documents.INCOME if asked.request.task == INCOME else documents.EXPENSE
         if kind == documents.EXPENSE and not given.not_check_safe:
             self._check_cash(asked.state, value.in_cash)
@@ -262,16 +265,6 @@ class Drafting:
         report = state.report()
         report.last_docno = state.next_number
         return self._document(documents.Z, asked.request, state, report=report)
-
-    def _cash_move(self, fiscal: FiscalRequest) -> documents.Payment:
-        given = fiscal.cash or _cash_of_receipt(fiscal.receipt)
-        if given is None:
-            raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
-        pay_type = self._rates.pay_type(given.type)
-        if pay_type.code != CASH:
-            raise Refused(Res.WRONG_PAYMENT_TYPE, given.type, note=one_of(CASH))
-        check_pay(given, "fiscal.cash" if fiscal.cash is not None else "fiscal.receipt.pays[0]")
-        return cash_move(given, pay_type)
 
     def _check_cash(self, state: RegisterState, amount: int) -> None:
         if self._settings.check_cash and amount > state.safe:
@@ -317,6 +310,18 @@ def _receipt_of(fiscal: FiscalRequest) -> ReceiptRequest:
     if fiscal.receipt is None:
         raise Refused(Res.MISSING_OBJECT, "fiscal.receipt")
     return fiscal.receipt
+
+
+def _cash_move(asked: Asked) -> documents.Payment:
+    fiscal = asked.fiscal
+    given = fiscal.cash or _cash_of_receipt(fiscal.receipt)
+    if given is None:
+        raise Refused(Res.MISSING_OBJECT, "fiscal.cash")
+    pay_type = asked.terms.rates.pay_type(given.type)
+    if pay_type.code != CASH:
+        raise Refused(Res.WRONG_PAYMENT_TYPE, given.type, note=one_of(CASH))
+    check_pay(given, "fiscal.cash" if fiscal.cash is not None else "fiscal.receipt.pays[0]")
+    return cash_move(given, pay_type)
 
 
 def _cash_of_receipt(asked: ReceiptRequest | None) -> PayRequest | None:

@@ -15,9 +15,10 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.answers import Warning, amount, repeated, success
-from dmtwisted.clock import ServiceClock, kyiv
+from dmtwisted.clock import ServiceClock, day_of, kyiv
+from dmtwisted.devices.driver import BadSettings
 from dmtwisted.documents import documents
-from dmtwisted.documents.documents import Document, Header, Receipt
+from dmtwisted.documents.documents import Document, Receipt
 from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
@@ -27,9 +28,11 @@ from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.offline_sessions import OfflineSessions
-from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.settings import RegisterSettings, coming, overruled, value_of
+from dmtwisted.registers.terms import Calendar, Terms
 from dmtwisted.registers.totals import RegisterState, UnheardReceipt
 from dmtwisted.registers.unheard import warning_of
+from dmtwisted.registers.warnings import coming_warnings
 from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res, one_of
 from dmtwisted.store.interface import IStore
@@ -65,20 +68,10 @@ class SoftwareRegister:
     ) -> None:
         self._n, self._name, self._settings, self._revokes = device_n, name, settings, revokes
         self._store, self._channel, self._clock = store, channel, clock
-        header = Header(
-            fisid=fisid,
-            name=settings.name,
-            shopname=settings.shopname,
-            shopad=settings.shopad,
-            vat_code=settings.vat_code,
-            fis_code=settings.fis_code,
-            lines_up=settings.header,
-            lines_down=settings.footer,
-            qr_minutes=settings.qr_time == "hhmm",
-        )
+        self._calendar = calendar = Calendar(settings, fisid, clock)
         self._fisid = fisid
-        self._drafting = Drafting(name, settings, header, channel.dtype, channel.desk, clock)
-        self._local = LocalTasks(device_n, header, channel.dtype, store, clock)
+        self._drafting = Drafting(name, settings, calendar, channel.dtype, channel.desk, clock)
+        self._local = LocalTasks(device_n, calendar, channel.dtype, store, clock)
         self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0)
         self._books = Books(device_n, name, settings, store, channel, clock, self._asking)
         self._unheard = self._books.unheard
@@ -150,6 +143,8 @@ class SoftwareRegister:
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (KIND, request.tag) if tagged else (UNTAGGED, f"storno of {books.state.last.number}")
         warnings = [warning_of(receipt, language) for receipt in told]
+        if draft.kind == documents.Z and self._settings.dated:
+            warnings += coming_warnings(self._settings, draft.at, language)
         done = await books.fiscalise(submissions, kind, key, fingerprint, language, warnings)
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
@@ -347,6 +342,10 @@ class SoftwareRegister:
         """Whether the tax service is there: see `IRegister`."""
         return await self._channel.answers()
 
+    def _terms(self) -> Terms:
+        """What is valid for the shift."""
+        return self._calendar.of(self._books.state)
+
     # What the rooms above ask
 
     async def rehearse(self, request: TaskRequest) -> Receipt:
@@ -358,14 +357,18 @@ class SoftwareRegister:
 
     def owed(self, asked: ReceiptRequest) -> int:
         """What a receipt without its payments comes to: see `IRegister`."""
-        return self._drafting.owed(asked)
+        return self._drafting.owed(asked, self._books.state)
 
     async def check_change(self, settings: msgspec.Struct) -> None:
         """See that the settings may become ``settings`` now.
 
         :raises Refused: 1100 when batch mode would change during a shift.
+        :raises BadSettings: when a setting would change that is overruled since a day.
         """
         assert isinstance(settings, RegisterSettings)
+        row = overruled(settings, self._settings, day_of(self._clock.now()))
+        if row is not None:
+            raise BadSettings("settings.dated", f"{row.setting} is set since {row.valid_from}; change that row")
         if settings.batch != self._settings.batch and (await self._books.current()).shift_open:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
 
@@ -385,7 +388,8 @@ class SoftwareRegister:
 
     async def state(self) -> dict[str, object]:
         """Shift, mode and cash: see `IRegister`."""
-        state = await self._books.current()
+        state, today = await self._books.current(), day_of(self._clock.now())
+        now = self._calendar.of(state).settings
         return {
             "fisid": self._fisid,
             "dtype": self._channel.dtype,
@@ -401,6 +405,10 @@ class SoftwareRegister:
             "collision": self._books.stored is None and bool(await self._books.unresolved()),
             "safe": amount(state.safe),
             "docno": state.last.number,
+            "coming": [
+                {**msgspec.structs.asdict(row), "was": value_of(now, row.setting)}
+                for row in coming(self._settings, today)
+            ],
         }
 
     def stop_asking(self) -> None:

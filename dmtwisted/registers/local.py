@@ -29,6 +29,7 @@ from dmtwisted.registers.interface import (
     X_REPORT,
 )
 from dmtwisted.registers.shift import shift
+from dmtwisted.registers.terms import Calendar
 from dmtwisted.registers.texts import check_cashier
 from dmtwisted.registers.totals import RegisterState
 from dmtwisted.requests import FiscalRequest, TaskRequest, malformed, read_moment
@@ -63,8 +64,8 @@ class LocalTasks:
 
     log = Logger()
 
-    def __init__(self, device_n: int, header: Header, dtype: int, store: IStore, clock: ServiceClock) -> None:
-        self._n, self._header, self._dtype = device_n, header, dtype
+    def __init__(self, device_n: int, calendar: Calendar, dtype: int, store: IStore, clock: ServiceClock) -> None:
+        self._n, self._calendar, self._dtype = device_n, calendar, dtype
         self._store, self._clock = store, clock
 
     @property
@@ -80,7 +81,8 @@ class LocalTasks:
 
         :raises Refused: when it has no answer.
         """
-        occasion = Occasion(self._header, request.task, fiscal.cashier, self._clock.now(), self._dtype)
+        header = self._calendar.of(state).header
+        occasion = Occasion(header, request.task, fiscal.cashier, self._clock.now(), self._dtype)
         make = _STATES.get(request.task)
         if make is not None:
             return make(occasion, state), None
@@ -100,7 +102,7 @@ class LocalTasks:
                 except ValueError as error:
                     raise malformed(f"fiscal.lines[{index}].t", wording(error)) from None
         lines = [(line.t, line.qr_type) for line in fiscal.lines]
-        form = service_form(self._header, occasion.cashier, occasion.at, lines)
+        form = service_form(occasion.header, occasion.cashier, occasion.at, lines)
         extent = Extent()
         for element in form:
             too_much = extent.add(element)
@@ -120,7 +122,7 @@ class LocalTasks:
         report = state.report()
         form = report_form(
             X_TITLE,
-            self._header,
+            occasion.header,
             occasion.cashier,
             occasion.at,
             report,
@@ -156,7 +158,7 @@ class LocalTasks:
         # Years of reports take long.
         make = self._clock.apart if len(rows) > FEW_REPORTS else _at_once
         whole, lines, form = await make(
-            _summed, rows, self._header, occasion.cashier, occasion.at, period, fiscal.is_short, self._dtype
+            _summed, rows, occasion.header, occasion.cashier, occasion.at, period, fiscal.is_short, self._dtype
         )
         shown = [] if fiscal.is_short else lines
         return infos.report_info(occasion, state, whole, shift=state.shift, reports=shown), form

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from datetime import date, timedelta
+from typing import Annotated, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
@@ -32,6 +33,22 @@ class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             raise ValueError("pay_types: a payment type is listed twice")
 
 
+class DatedChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A setting that changes on a day; a shift keeps what was valid on the day of its opening."""
+
+    valid_from: Annotated[
+        str, Meta(pattern=r"^20[0-9]{2}-[0-9]{2}-[0-9]{2}$", description="First day in Kyiv, yyyy-MM-dd")
+    ]
+    setting: Annotated[
+        str,
+        Meta(
+            max_length=100,
+            description="What changes: rounding_step, name, tax_groups.1.percent, pay_types.2.name…",
+        ),
+    ]
+    value: Annotated[int | str | bool, Meta(description="Its value from that day on")]
+
+
 class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How a register behaves and what its receipts say."""
 
@@ -42,6 +59,10 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         int, Meta(description="Tax group of an item that names none; 0 refuses such items with 1087")
     ] = 0
     pay_types: Annotated[tuple[PayType, ...], Meta(description="Payment types and their names")] = PAY_TYPES
+    dated: Annotated[
+        tuple[DatedChange, ...],
+        Meta(max_length=200, description="Rates, names, rounding and requisites that change on a day"),
+    ] = ()
     rounding_step: Annotated[
         Literal[0, 10, 50], Meta(description="Cash is rounded to this many kopecks; 0 does not round")
     ] = 0
@@ -125,12 +146,25 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             # An earlier version took up to an hour, which is stored; with the transfer that is too late for the law.
             msgspec.structs.force_setattr(self, "offline_probe_s", float(law.LONGEST_PROBE_S))
         self._check_batch()
+        self._check_dated()
         if self.template:
             # The author of the template sees a mistake now; the cashier would see it on every receipt.
             try:
                 check_template(self.template)
             except BrokenTemplate as error:
                 raise ValueError(f"template: {error}") from None
+
+    def _check_dated(self) -> None:
+        """See that every change on a day can come true, each with those before it."""
+        places = [(row.valid_from, row.setting) for row in self.dated]
+        for row in self.dated:
+            if places.count((row.valid_from, row.setting)) > 1:
+                raise ValueError(f"{row.setting} changes twice on {row.valid_from}")
+            try:
+                date.fromisoformat(row.valid_from)
+                on_day(self, row.valid_from)
+            except ValueError as error:
+                raise ValueError(f"on {row.valid_from} {row.setting}: {error}") from None
 
     def _check_batch(self) -> None:
         """See that batch mode charges only payment types that the register has, and no rounding."""
@@ -141,6 +175,71 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             # Rounding has no code of its own: where a shop lists it among its payments, its name says so.
             if any(word in names[code] for word in ROUNDING):
                 raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
+
+
+# What changes on a day
+
+S = TypeVar("S", bound=RegisterSettings)
+
+IN_GROUPS = {"tax_groups": TaxGroup, "pay_types": PayType}
+"""Settings that are lists; a change names the code of one of them and its member."""
+
+OF_A_SHIFT = (*IN_GROUPS, "rounding_step", "name", "shopname", "shopad", "vat_code", "fis_code")
+"""Settings that can change on a day, and stay the same during a shift."""
+
+NOTICE_DAYS = 30
+"""Days before a change on which it is told."""
+
+
+def value_of(settings: RegisterSettings, setting: str) -> int | str | bool | None:
+    """The value that a `DatedChange` of ``setting`` replaces.
+
+    :raises ValueError: when there is no such setting, or it cannot change on a day.
+    """
+    name, *rest = setting.split(".")
+    if name in OF_A_SHIFT and not rest and name not in IN_GROUPS:
+        return cast(int | str, getattr(settings, name))
+    if name in IN_GROUPS and len(rest) == 2 and rest[1] != "code" and rest[1] in IN_GROUPS[name].__struct_fields__:
+        for one in getattr(settings, name):
+            if str(one.code) == rest[0]:
+                return cast(int | str | bool | None, getattr(one, rest[1]))
+    raise ValueError(f"{setting} is no setting that can change on a day")
+
+
+def on_day(settings: S, day: str) -> S:
+    """``settings`` as they are valid on a day in Kyiv, ``yyyy-MM-dd``.
+
+    :raises ValueError: when they would be invalid.
+    """
+    due = sorted((row for row in settings.dated if row.valid_from <= day), key=lambda row: row.valid_from)
+    if not due:
+        return settings
+    for row in due:
+        value_of(settings, row.setting)
+    members = {**msgspec.to_builtins(settings), "dated": ()}
+    for row in due:
+        name, *rest = row.setting.split(".")
+        if rest:
+            [one] = [one for one in members[name] if str(one["code"]) == rest[0]]
+            one[rest[1]] = row.value
+        else:
+            members[name] = row.value
+    return msgspec.convert(members, type(settings))
+
+
+def coming(settings: RegisterSettings, day: str) -> list[DatedChange]:
+    """What changes within `NOTICE_DAYS` after ``day``, soonest first."""
+    last = f"{date.fromisoformat(day) + timedelta(days=NOTICE_DAYS)}"
+    return sorted((row for row in settings.dated if day < row.valid_from <= last), key=lambda row: row.valid_from)
+
+
+def overruled(settings: RegisterSettings, before: RegisterSettings, day: str) -> DatedChange | None:
+    """A change on a day that is valid already and stays, though its setting was changed itself."""
+    for row in before.dated:
+        stays = row in settings.dated and row.valid_from <= day
+        if stays and value_of(settings, row.setting) != value_of(before, row.setting):
+            return row
+    return None
 
 
 SECRETS = ("cloud_token",)

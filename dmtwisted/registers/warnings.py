@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dmtwisted.answers import Warning
+from dmtwisted.clock import day_of
 from dmtwisted.registers.drafting import LONGEST_OFFLINE
-from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.settings import RegisterSettings, coming
 from dmtwisted.registers.totals import RegisterState
 from dmtwisted.results import Res, Text
 
@@ -36,3 +37,10 @@ def due_warnings(
     if unverified:
         found.append(Warning.of(Res.ANSWERS_UNVERIFIED, language))
     return found
+
+
+def coming_warnings(settings: RegisterSettings, now: int, language: str) -> list[Warning]:
+    """What changes soon, on the Z of a shift: the next one may be the first to have it."""
+    rows = coming(settings, day_of(now))
+    told = "; ".join(f"{row.valid_from} {row.setting} = {row.value}" for row in rows)
+    return [Warning.of(Res.SETTINGS_CHANGE, language, told)] if rows else []

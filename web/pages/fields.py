@@ -135,11 +135,16 @@ def _widest(fields: list[Field]) -> int:
     return always + max((sum(way in field.only_with for field in fields) for way in ways), default=0)
 
 
+OWN_PLACE = ("dated",)
+"""Settings that have a part of the page to themselves."""
+
+
 def _fields(members: Mapping[str, Any], whole: Mapping[str, Any], secrets: frozenset[str]) -> list[Field]:
     required = set(members.get("required", ()))
     return [
         _field(name, member, whole, name in required, name in secrets)
         for name, member in members.get("properties", {}).items()
+        if name not in OWN_PLACE
     ]
 
 

@@ -75,6 +75,7 @@ SETTINGS: dict[str, SettingWords] = {
     "template": _words("Шаблон друку", "Print template", "Власні рядки навколо чека (docs/print-forms.md)"),
     # registers: how they work
     "tax_groups": _words("Податкові групи", "Tax groups", "Групи, за якими продають"),
+    "dated": _words("Зміни від певного дня", "Changes on a day"),
     "default_taxgrp": _words("Типова група", "Default tax group", "Для товару без групи; 0: відмова"),
     "pay_types": _words("Види оплати", "Payment types", "Чим можна платити"),
     "pay_codes": _words(

@@ -29,6 +29,7 @@ from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
+from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
 from web import changes
@@ -40,6 +41,7 @@ from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.pages import receipts
 from web.pages.chart import chart
+from web.pages.dated import dated_part
 from web.pages.day import DaySales
 from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
@@ -396,6 +398,7 @@ class PageSite:
             has_key=isinstance(device.built, TaxServiceRegister),
             proposals=proposals(device.settings),
             known_names=self._known_names(request),
+            dated=dated_part(device.settings, day_of(now)) if isinstance(device.settings, RegisterSettings) else None,
         )
 
     def _known_names(self, request: IRequest) -> dict[str, list[str]]:

@@ -427,6 +427,23 @@ _W: dict[str, tuple[str, str]] = {
         "Цю назву касова програма надсилає в полі device. Вона має бути унікальною.",
         "The till sends this name as `device`. It must be unique.",
     ),
+    "coming": ("Невдовзі зміниться", "Changes soon"),
+    "dated": ("Зміни від певного дня", "Changes on a day"),
+    "dated_text": (
+        "Ставки, назви, округлення й реквізити можна змінити наперед: нове діє для зміни, відкритої того дня чи "
+        "пізніше. Відкрита зміна лишається такою, як почалася.",
+        "Rates, names, rounding and requisites can be changed in advance: a shift opened on that day or later uses "
+        "the new value. An open shift stays as it began.",
+    ),
+    "dated_valid": ("діє", "valid"),
+    "dated_from": ("Від дня", "From"),
+    "dated_setting": ("Що зміниться, і як є тепер", "What changes, and how it is now"),
+    "dated_value": ("Нове значення", "New value"),
+    "dated_help": (
+        "Ставки в сотих відсотка: 2000 означає 20 %. Прапорець: true або false.",
+        "Rates are in hundredths of a percent: 2000 is 20 %. A flag is true or false.",
+    ),
+    "dated_add": ("Додати", "Add"),
     "needed": ("обов’язково", "required"),
     "check": ("Перевірити зв’язок", "Check the connection"),
     "check_good": ("Пристрій відповідає", "The device answers"),

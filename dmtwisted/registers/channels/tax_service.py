@@ -7,7 +7,7 @@ number is never taken for ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,7 +15,6 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.clock import KYIV, ServiceClock
-from dmtwisted.documents.catalogue import PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers.channels.evidence import Evidence
 from dmtwisted.registers.channels.interface import (
@@ -36,6 +35,7 @@ from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, left
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.prro.trust import Trusted
+from dmtwisted.registers.terms import Terms
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
@@ -71,14 +71,13 @@ class Register:
 
     :param number: its fiscal number; 0 when the settings have none.
     :param local: its number within the outlet. :param testing: whether its documents are tests.
-    :param groups: its tax groups by code. :param payments: its payment types, with their codes for the tax service.
+    :param terms: gives its tax groups and payment types, as they are valid for its shift.
     """
 
     number: int
     local: int
     testing: bool
-    groups: Mapping[int, TaxGroup]
-    payments: Mapping[int, PayType]
+    terms: Callable[[], Terms]
 
 
 @implementer(IFiscalChannel)
@@ -131,20 +130,21 @@ class TaxServiceChannel:
         self._key.allow(document)
         if document.offline is None:
             await self._check_clock()
+        terms = self._register.terms()
         desk = Desk(
             number=self._register.number,
             local=self._register.local,
             testing=self._register.testing,
             outlet=await self._outlet_of(document.header, offline=document.offline is not None),
             cashier=self._key.subject,
-            groups=self._register.groups,
-            payments=self._register.payments,
+            groups=terms.groups,
+            payments=terms.payments,
         )
         return await self._signed(written(document, desk), document)
 
     def left_out(self, document: Document) -> list[Text]:
         """What the XML of the document lacks: see `IFiscalChannel`."""
-        return list(left_out(document, self._register.number, self._register.groups))
+        return list(left_out(document, self._register.number, self._register.terms().groups))
 
     async def again(self, document: Document, sent: bytes) -> bytes:
         """``sent`` with another time and the same GUID, signed: see `IFiscalChannel`."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from dmtwisted.clock import day_of
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.registers.agent_key import AgentKey
 from dmtwisted.registers.channels.breaker import Breaker
@@ -18,6 +19,7 @@ from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.keys import ISigningKey, SigningKey
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.prro.trust import Trusted, roots_of
+from dmtwisted.registers.settings import OF_A_SHIFT, on_day
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.wording import wording
@@ -47,8 +49,7 @@ class PrroRegister(SoftwareRegister):
                 number=number,
                 local=settings.local_number,
                 testing=settings.testing,
-                groups={group.code: group for group in settings.tax_groups},
-                payments=settings.payments,
+                terms=self._terms,
             ),
             self._key,
             breaker,
@@ -125,10 +126,13 @@ class PrroRegister(SoftwareRegister):
         await super().check_change(settings)
         if not isinstance(settings, PrroSettings):
             return
-        if all(getattr(settings, name) == getattr(self._own_settings, name) for name in _OF_A_SHIFT):
-            return
         state = await self._books.current()
-        if state.shift_open or state.offline is not None:
+        if not state.shift_open and state.offline is None:
+            return
+        day = day_of(state.opened_at if state.shift_open else self._clock.now())
+        new, old = on_day(settings, day), on_day(self._own_settings, day)
+        stays = _OF_A_SHIFT if state.shift_open else _OF_A_SESSION
+        if any(getattr(new, name) != getattr(old, name) for name in stays):
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
 
     async def load_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> None:
@@ -164,10 +168,13 @@ def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings)
     return TimeStamps(settings.time_stamp_url, must, Breaker(exchange, around.clock, settings.retry_s), around.clock)
 
 
-_OF_A_SHIFT = (
-    *("tax_groups", "pay_types", "pay_codes"),
-    *("fis_code", "vat_code", "fiscal_number", "local_number", "testing"),
+_OF_A_SESSION = (
+    *("tax_groups", "pay_types", "pay_codes", "fis_code", "vat_code"),
+    *("fiscal_number", "local_number", "testing"),
 )
+"""Settings that stay the same in all documents of an offline session."""
+
+_OF_A_SHIFT = (*_OF_A_SESSION, *OF_A_SHIFT)
 """Settings that stay the same in all documents of one shift (docs/reference/tax-service.md#z-report)."""
 
 AGENT_CONNECT_S, AGENT_S = 3.0, 10.0
