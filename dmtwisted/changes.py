@@ -231,6 +231,14 @@ class Changes:
         """The record of a change, for the verb of the store that makes it."""
         return Change(area, self._clock.now(), _encode(_record(action, before or {}, after or {}, subject, id)))
 
+    async def keep_own(self, area: Area, action: Action, subject: str, device_n: int) -> None:
+        """Keep the record of what the service did by itself, if that is possible."""
+        record = replace(_record(action, {}, {}, subject, ""), by=By.SERVICE, name="", address="")
+        try:
+            await self._store.record(Change(area, self._clock.now(), _encode(record), device_n))
+        except StoreFailed as error:
+            self.log.warn("not recorded: {area} {action}: {why}", area=area, action=action, why=str(error))
+
     async def keep(
         self,
         area: Area,

@@ -671,14 +671,14 @@ class Res(Enum):
     OFFLINE_TOO_LONG = _register(
         1062,
         Action.CORRECT,
-        "Каса офлайн понад 35 годин, дозволено лише Z-звіт",
-        "The register has been offline for more than 35 hours, only a Z-report is allowed",
+        "Час роботи офлайн вичерпано, дозволено лише Z-звіт",
+        "The time offline is used up, only a Z-report is allowed",
         "Надішліть fiscal.task 11, а чеки пробивайте після відновлення зв’язку й нового відкриття каси.",
         "Send fiscal.task 11, and receipts when the connection is back and the register opened anew.",
         "Зробіть Z-звіт: продавати далі можна, коли з’явиться зв’язок із податковою.",
         "Make a Z-report: you may sell again when the tax service can be reached.",
-        "Каса офлайн, до обмеження в 35 годин лишилося",
-        "The register is offline, time left until the limit of 35 hours",
+        "Каса офлайн, до обмеження лишилося",
+        "The register is offline, time left until the limit",
     )
     ONLINE_REQUEST_IMPOSSIBLE = _register(
         1085,

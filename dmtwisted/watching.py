@@ -125,7 +125,9 @@ class Watching:
         if device.kind == PRINTER and job != had and job is not None:
             self._events.publish("job", device=device.name, dev_id=dev_id, job=job)
         if device.kind == REGISTER and offline != was:
-            self._events.publish("offline", device=device.name, dev_id=dev_id, offline=offline)
+            by_itself = bool(state.get("offline_by_itself" if offline else "online_by_itself"))
+            named = {"device": device.name, "dev_id": dev_id}
+            self._events.publish("offline", **named, offline=offline, by_itself=by_itself)
 
     def _follow(self, device: Device) -> None:
         """Follow the progress of a terminal; a device that was built again has another service to follow."""

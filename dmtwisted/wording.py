@@ -361,6 +361,7 @@ the certificate does not lead to a trusted one = сертифікат не ве�
 the certificate belongs to somebody else = це сертифікат іншого власника
 the list of trusted certificates cannot be read: {} = перелік довірених сертифікатів не читається: {}
 the time stamp is wrong = позначка часу неправильна
+the tax service answers = податкова відповідає
 the tax service does not accept messages of this form = податкова не приймає повідомлень такого вигляду
 its signature is wrong: {} = його підпис неправильний: {}
 it signed something else = він підписав щось інше

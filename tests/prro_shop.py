@@ -27,6 +27,9 @@ from protocols.simulators.fiscal_server import FiscalServer
 from tests.shop import MORNING, Shop
 
 TIN = "34554363"
+EARLIER = {"offline_probe_before_receipt": False, "offline_by_hand": "as_asked", "warn_offline_h": 24.0}
+"""What a register of an earlier version has; `tests.test_link_check` has a new one."""
+
 FIRST = 4_000_000_202
 """Fiscal numbers of the registers count from here."""
 
@@ -122,6 +125,7 @@ class PrroShop(Shop):
             "shopad": "м. Київ",
             "offline_allowed": True,
             "rounding_step": 10,
+            **EARLIER,
             **self._settings,
             **settings,
         }

@@ -156,6 +156,7 @@ def switch(shop: Shop, way: str) -> Refused | None:
 
 def offline_too_long(shop: Shop) -> Answer:
     """A sale is sent when the register has been offline for more than 35 hours."""
+    shop.scenario({"on": "probe", "then": "unreachable", "times": 0})
     offline(shop)
     shop.clock.advance(35 * 3600 + 1)
     return shop.sell()

@@ -339,8 +339,28 @@ class StreamTests(WebCase):
             self.assertEqual(self.request("POST", f"{path}/{way}").status, 200)
             self.shop.clock.advance(PAUSE)
             changes = [data for _, kind, data in stream.events() if kind == "offline"]
-            self.assertEqual([(data["device"], data["offline"]) for data in changes], [("test", offline)])
+            told = [(data["device"], data["offline"], data["by_itself"]) for data in changes]
+            self.assertEqual(told, [("test", offline, False)])
             self.assertNotIn("offline", _Stream(self).kinds())
+
+    def test_offline_by_itself(self) -> None:
+        """The event says that a register went by itself, and that it returned by itself from wherever it was sent."""
+        self.open_shift()
+        self.shop.settings(offline_probe_before_receipt=True)
+        stream = _Stream(self)
+        away = [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
+        for by_itself in (True, False):
+            self.shop.scenario(*away)
+            if not by_itself:
+                self.request("POST", f"{DEVICES}/{self.dev_id}/go-offline")
+            self.shop.sell()
+            self.shop.clock.advance(PAUSE)
+            self.shop.scenario()
+            self.shop.sell()
+            self.shop.clock.advance(PAUSE)
+            changes = [data for _, kind, data in stream.events() if kind == "offline"]
+            told = [(data["offline"], data["by_itself"]) for data in changes]
+            self.assertEqual(told, [(True, by_itself), (False, True)])
 
     def test_print_job(self) -> None:
         """A print job has an event with its fate."""

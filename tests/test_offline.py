@@ -143,7 +143,8 @@ class GoOfflineTests(OfflineCase):
         self.shop.clock.advance(30 * HOUR)
         told = {warning["code"]: warning["wtxt"] for warning in self.shop.sell(1)["warnings"]}
         self.assertEqual(set(told), {1062, 1117, 1122})
-        self.assertEqual(told[1062], "Каса офлайн, до обмеження в 35 годин лишилося: 5 год")
+        left = "5 год 0 хв сесії (закінчиться раніше), 138 год 0 хв місяця"
+        self.assertEqual(told[1062], f"Каса офлайн, до обмеження лишилося: {left}")
         self.assertEqual(told[1122], "Каса офлайн, офлайн-номерів лишилося: 9999")
         self.assertEqual(told[1117], "Строк ключа підпису спливає, лишилося днів: 5")
 

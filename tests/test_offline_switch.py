@@ -271,11 +271,14 @@ class HomecomingTests(SwitchCase):
         self.assertTrue(self.is_online())
 
     def test_who_was_sent(self) -> None:
-        """A register that a person sent offline stays there until a person brings it back."""
+        """A register that a person sent offline comes back too when the tax service answers."""
         self.assertEqual(self.go("offline"), 0)
+        self.shop.scenario(*GONE)
         self.shop.clock.pump([60] * 10)
         self.assertFalse(self.is_online())
-        self.assertEqual(self.go("online"), 0)
+        self.shop.scenario()
+        self.shop.clock.pump([1] * 62)
+        self.assertTrue(self.is_online())
 
     def test_restart(self) -> None:
         """After a restart it is still tried."""
@@ -397,9 +400,11 @@ class LimitTests(SwitchCase):
     def test_duration(self) -> None:
         """A session lasts to its last receipt or Z, not to the moment of the return."""
         self.go("offline")
+        self.shop.scenario(*GONE)
         self.shop.clock.advance(HOUR)
         self.shop.sell()
         self.shop.clock.advance(5 * HOUR)
+        self.shop.scenario()
         self.assertEqual(self.go("online"), 0)
         self.assertEqual(self.state().offline_month.spent, HOUR * 1000)
 

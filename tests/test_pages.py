@@ -626,16 +626,24 @@ class OverviewTests(PageCase):
     """Everything at a glance."""
 
     def test_offline(self) -> None:
-        """A register that is offline says since when, for how long it may, and how many numbers it has left."""
+        """A register that is offline says since when, for how long it may, and how many numbers it has left.
+
+        Of the time left of the session and of the month the smaller one is marked.
+        """
         self.open_shift()
+        self.shop.scenario({"on": "probe", "then": "unreachable", "times": 0})
         board = f"/dm/main/registers/{self.ids()['test']}"
         self.assertNotIn("Offline time left", self.page(board).text)
         self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
         self.shop.clock.advance(3600 + 90)
         for path in ("/dm/main/", board, f"/dm/devices/{self.ids()['test']}"):
             text = self.page(path).text
-            self.assertIn("Offline since 21.09.2026 09:00:00 Offline time left 33 h 58 min", text, path)
-            self.assertIn("Offline this month 1 h 1 min / 168 h Offline numbers left 9999", text)
+            self.assertIn("Offline since 21.09.2026 09:00:00 Offline time left 33 h 58 min ends first", text, path)
+            self.assertIn(
+                "Offline time left this month 166 h 58 min Offline this month 1 h 1 min / 168 h "
+                "Offline numbers left 9999",
+                text,
+            )
         self.shop.clock.advance(34 * 3600)
         self.assertIn("time is up: close the shift", self.page(board).text)
 

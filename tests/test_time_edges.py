@@ -138,10 +138,12 @@ class NightTests(RegisterCase):
                 self.until(moment)
                 if n == away:
                     self.assertEqual(self.go("offline"), 0)
+                    self.shop.scenario(*GONE)
                 answer = self.shop.sell()
                 self.assertEqual(answer["res"], 0, (year, moment))
                 sold.append(answer["info"]["doccode"])
             if away < len(moments):
+                self.shop.scenario()
                 self.assertEqual(self.go("online"), 0, year)
             self.assertEqual([entry.number for entry in self.shop.ledger(kind="sale")][-3:], sold)
             self.assertEqual(self.shop.fiscal(11)["res"], 0)

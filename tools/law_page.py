@@ -54,13 +54,13 @@ PARTS: dict[str, tuple[Rule, ...]] = {
         Rule(
             id="O1",
             rule=f"At most {law.OFFLINE_H} hours offline in a row and {law.OFFLINE_MONTH_H} hours in a calendar "
-            f"month; sales stop after {law.OFFLINE_STOP_H} hours; the shift can still be closed",
+            f"month; sales stop after {law.OFFLINE_STOP_H} hours, as set; the shift can still be closed",
             since="2020",
             source=f"{_ORDER_317}, V.1; {_API}",
             sure=TEXT,
             kept=_DRAFTING,
             test="tests.test_offline_switch.LimitTests.test_35_hours",
-            setting="offline_allowed",
+            setting="offline_allowed, offline_limit_h",
         ),
         Rule(
             id="O2",
@@ -68,7 +68,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2020",
             source=f"{_ORDER_317}, V.3, as regional offices of the tax service quote it",
             sure=DPS,
-            remark="not kept: the link is checked every `offline_probe_s` seconds",
+            kept="dmtwisted/registers/engine.py",
+            test="tests.test_link_check.AskedTests.test_every_document",
+            setting="offline_probe_before_receipt, offline_probe_limit_s",
+            remark="on in new registers; a storno is not asked before: it takes back the last document",
         ),
         Rule(
             id="O3",
@@ -76,8 +79,8 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2020",
             source=f"{_ORDER_317}, V.3; {_API} recommends it",
             sure=DPS,
-            kept="dmtwisted/registers/warnings.py",
-            test="tests.test_offline.GoOfflineTests.test_warnings",
+            kept="dmtwisted/registers/offline_time.py",
+            test="tests.test_link_check.LeftTests.test_every_answer",
             setting="warn_offline_h",
         ),
         Rule(
@@ -87,8 +90,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             source=f"{_ORDER_317}, V.3; {_API}",
             sure=TEXT,
             kept="dmtwisted/homecoming.py",
-            test="tests.test_offline_switch.HomecomingTests.test_comes_back",
-            remark="a session that a person began is ended by a person",
+            test="tests.test_link_check.ByHandTests.test_returns",
         ),
         Rule(
             id="O5",
@@ -96,9 +98,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2023-06-30",
             source="law 3219-IX; the tax service, 09.11.2023",
             sure=DPS,
-            kept=_DRAFTING,
-            test="tests.test_offline.GoOfflineTests.test_no_numbers",
-            remark="going offline by hand does not ask whether there is a link",
+            kept="dmtwisted/registers/offline_sessions.py",
+            test="tests.test_link_check.ByHandTests.test_while_it_answers",
+            setting="offline_by_hand",
+            remark="of new registers; those of earlier versions go offline by hand as asked",
         ),
         Rule(
             id="O6",

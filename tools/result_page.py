@@ -53,7 +53,8 @@ SEEN: dict[Res, str] = {
     Res.NO_Z_IN_RANGE: "task 12 with `n_from` 99",
     Res.Z_CORRUPTED: "task 12 over a Z whose `value` in the table `document` is unreadable",
     Res.X_REPORT_FAILED: "task 10 on a closed register",
-    Res.OFFLINE_TOO_LONG: "`go-offline`, `clock` 126001, a sale; a warning from 24 hours on",
+    Res.OFFLINE_TOO_LONG: "`probe=unreachable` with `times` 0, `go-offline`, `clock` 126001, a sale; "
+    "the time left as a warning",
     Res.CASH_NEGATIVE: "task 3 with `sum` -1",
     Res.INCOME_NEGATIVE: "task 15 with `sum` -1",
     Res.INCOME_CHANGE_NEGATIVE: "task 15 with `change` -1",
@@ -87,7 +88,7 @@ SEEN: dict[Res, str] = {
     Res.KEY_EXPIRES_SOON: "`key_valid_to` tomorrow, `go-offline`; a warning before",
     Res.CASH_WITHDRAWAL_NEEDS_CARD: "task 14 with `type` 0",
     Res.COMMISSION_NEGATIVE: "task 14 with `commission` -1",
-    Res.OFFLINE_NUMBERS_EXHAUSTED: "`go-offline`, 10000 documents; a warning for the last 100",
+    Res.OFFLINE_NUMBERS_EXHAUSTED: "as 1062, with 10000 documents; a warning for the last 100",
     Res.ROUND_WITH_AUTOROUND: "`autoround` and `round` 0.1",
     Res.SHIFT_MUST_BE_CLOSED: "other `batch` settings while open",
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a used name",

@@ -75,6 +75,18 @@ class Asking:
         if self._waits is not None:
             self._waits.cancel()
 
+    async def there(self, within: float) -> bool:
+        """Whether the tax service answers ``within`` so many seconds, even if it did not answer just now."""
+        self._insist()
+        asked = Deferred.fromCoroutine(self._channel.answers())
+        answered: bool = await asked.addTimeout(within, self._clock, lambda result, _: result is True)
+        return answered
+
+    @property
+    def over(self) -> bool:
+        """Whether a caller was granted time, and it is over."""
+        return self._end > 0 and self._left <= PAUSE_S
+
     @property
     def under_way(self) -> bool:
         """Whether a document is asked for now."""
@@ -106,7 +118,7 @@ class Asking:
         absent = unanswered = 0
         self._insist()
         while self._left > 0 and not self._stopped:
-            found = await self._asked(self._left, lambda: self._channel.probe(number, sent))
+            found = await self.asked(self._left, lambda: self._channel.probe(number, sent))
             reached("collision.asked")
             if isinstance(found, Accepted):
                 return found
@@ -122,7 +134,7 @@ class Asking:
             else:
                 absent, unanswered = absent + 1, 0
             if absent > 1 and self._left > 2 * PAUSE_S:
-                absent, outcome = 0, await self._asked(self._left - PAUSE_S, submit)
+                absent, outcome = 0, await self.asked(self._left - PAUSE_S, submit)
                 away = isinstance(outcome, Rejected) and isinstance(outcome.refused, Away)
                 if isinstance(outcome, Accepted) or (away and not due):
                     return outcome
@@ -134,7 +146,7 @@ class Asking:
             return Unknown("the service stops")
         return Absent() if absent > 1 else doubt
 
-    async def _asked(self, seconds: float, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    async def asked(self, seconds: float, ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """The answer that comes within ``seconds``; `Unknown` when none comes."""
         self._waits = waits = Deferred[Any].fromCoroutine(ask())
         try:

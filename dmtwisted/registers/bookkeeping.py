@@ -16,9 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 from twisted.logger import Logger
 
 from dmtwisted.answers import Warning, success
+from dmtwisted.changes import Action as Did
+from dmtwisted.changes import Area, Changes
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
@@ -27,8 +30,9 @@ from dmtwisted.registers import infos, kept, totals
 from dmtwisted.registers.asking import Asking, Became
 from dmtwisted.registers.channels.interface import Absent, Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.kept import Kept, Moments, Revocation
+from dmtwisted.registers.offline_time import offline_left
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.registers.totals import RegisterState, Session
+from dmtwisted.registers.totals import BY_ITSELF, RegisterState, Session
 from dmtwisted.registers.unheard import Unheard
 from dmtwisted.registers.warnings import due_warnings
 from dmtwisted.results import Action, Refused, Res, Text, joined
@@ -91,6 +95,8 @@ class Books:
         """Whether the store has nothing of this register yet."""
         self.guessed = False
         """Whether the state has a number that the tax service could not be asked for."""
+        self.came_home = False
+        """Whether it came back online by itself the last time, as far as it is known."""
 
     @property
     def settled(self) -> bool:
@@ -294,6 +300,8 @@ class Books:
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
         after.unheard = self.unheard.stored()
+        if info is not None and after.offline is not None:
+            info.offline_left = offline_left(self._settings, after, self.clock.now()) or msgspec.UNSET
         head = submissions[0].document
         answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)
@@ -316,7 +324,16 @@ class Books:
         reached("document.outcome-stored")
         self.state, self.stored, self.is_new = after, stored, False
         self.sold = {} if head.kind == documents.OPEN else {**self.sold, **sold} if sold else self.sold
+        if head.kind == documents.OFFLINE_END:
+            await self._back_online(head.caller.source == BY_ITSELF)
         return answer
+
+    async def _back_online(self, by_itself: bool) -> None:
+        """Tell that a session has ended; who ends one by hand keeps the record of that."""
+        self.came_home = by_itself
+        if by_itself:
+            self.log.info("{device} is back online by itself", device=self.name)
+            await Changes(self.store, self.clock).keep_own(Area.MODE, Did.WENT_ONLINE, self.name, self.n)
 
     def _newly_sold(self, sale: Document) -> dict[str, int]:
         """The item codes that this shift had not sold before, with their tax groups (1111)."""

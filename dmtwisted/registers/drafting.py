@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv
-from dmtwisted.documents import documents, law
+from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH
 from dmtwisted.documents.documents import Caller, Document, OfflineMark, Reversed
 from dmtwisted.money import hryvnias
@@ -28,21 +28,15 @@ from dmtwisted.registers.interface import (
     WITHDRAWAL,
     Z_REPORT,
 )
+from dmtwisted.registers.offline_time import LONGEST_MONTH_OFFLINE, longest_session, month_spent
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.shift import shift
 from dmtwisted.registers.terms import Calendar, Terms
 from dmtwisted.registers.texts import check_cashier, check_pay
 from dmtwisted.registers.totals import RECEIPTS, RegisterState
 from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest
-from dmtwisted.results import Refused, Res, one_of
+from dmtwisted.results import Refused, Res, Text, one_of
 from protocols.fiscal.offline import control_number, fiscal_number
-
-LONGEST_OFFLINE = law.OFFLINE_STOP_H * 3_600_000
-"""Milliseconds offline after which only the shift may be closed (specification 8)."""
-
-LONGEST_MONTH_OFFLINE = law.OFFLINE_MONTH_H * 3_600_000
-"""Milliseconds offline in a calendar month; beyond them the tax service blocks the register
-(docs/reference/tax-service.md#offline-limits)."""
 
 NUMBERS_FOR_CLOSING = 2
 """Offline numbers that are reserved for a Z and the closing of its shift."""
@@ -153,14 +147,15 @@ class Drafting:
         document = msgspec.structs.replace(lost, number=state.next_number, at=state.offline.since)
         return self._numbered_offline(document, state)
 
-    def offline_end(self, state: RegisterState) -> Document:
+    def offline_end(self, state: RegisterState, source: str = "") -> Document:
         """The document with which the register comes back.
 
+        :param source: `BY_ITSELF` when nobody asked for it.
         :raises Refused: 1054 when it is online.
         """
         if state.offline is None:
             raise Refused(Res.ALREADY_ONLINE)
-        return self._document(documents.OFFLINE_END, _management(self._name), state)
+        return self._document(documents.OFFLINE_END, _management(self._name, source), state)
 
     def _document(self, kind: str, request: TaskRequest, state: RegisterState, **parts: Any) -> Document:
         assert request.fiscal is not None
@@ -191,10 +186,10 @@ class Drafting:
         if offline is not None and document.kind not in _CLOSING:
             if state.offline_numbers_left <= NUMBERS_FOR_CLOSING:
                 raise Refused(Res.OFFLINE_NUMBERS_EXHAUSTED)
-            spent = document.at - offline.since
-            if spent > LONGEST_OFFLINE:
-                raise Refused(Res.OFFLINE_TOO_LONG)
-            if state.offline_month.before(offline.since) + spent > LONGEST_MONTH_OFFLINE:
+            if document.at - offline.since > longest_session(self._settings):
+                hours = f"{self._settings.offline_limit_h:g}"
+                raise Refused(Res.OFFLINE_TOO_LONG, note=Text(f"понад {hours} год", f"over {hours} h"))
+            if month_spent(state, document.at) > LONGEST_MONTH_OFFLINE:
                 raise Refused(Res.TAX_SERVICE_BLOCKED)
         hash = "" if offline is None else offline.hash
         control = control_number(

@@ -22,15 +22,18 @@ from dmtwisted.documents.documents import Document, Receipt
 from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
+from dmtwisted.registers.channels.breaker import COSTLY_S
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
 from dmtwisted.registers.collisions import Collisions, says_else
 from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.infos import CommonInfo
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.offline_sessions import OfflineSessions
+from dmtwisted.registers.offline_time import MINUTE, month_spent, offline_left
 from dmtwisted.registers.settings import RegisterSettings, coming, overruled, value_of
 from dmtwisted.registers.terms import Calendar, Terms
-from dmtwisted.registers.totals import RegisterState, UnheardReceipt
+from dmtwisted.registers.totals import BY_ITSELF, UnheardReceipt
 from dmtwisted.registers.unheard import warning_of
 from dmtwisted.registers.warnings import coming_warnings
 from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
@@ -78,6 +81,10 @@ class SoftwareRegister:
         self._collisions = Collisions(self._books, self._drafting)
         self._sessions = OfflineSessions(self._books, self._drafting)
         self._home_error = ""
+        # Whether the tax service answered a task that could not hand in everything.
+        self._near = False
+        # Until then tasks leave the return to the background; of a steady clock.
+        self._home_after = 0.0
 
     # Tasks
 
@@ -100,12 +107,20 @@ class SoftwareRegister:
         fingerprint = hashlib.blake2b(_fingerprint(fiscal), digest_size=16).digest()
         if not self._books.settled:
             await self._settled(request, fingerprint)
+        if self._books.state.offline is not None and self._settings.offline_probe_before_receipt:
+            await self._home_first(request, language)
         try:
             return await self._make(request, fiscal, fingerprint, language)
         except Refused as refused:
-            lost = self._revokes and fiscal.task in TAGGED and refused.res is Res.COLLISION_NOT_REPAIRED
-            if not (lost or await self._mended(refused, language)):
-                raise
+            why = refused
+        if isinstance(why, Away) and await self._there_after_all():
+            try:
+                return await self._make(request, fiscal, fingerprint, language)
+            except Refused as refused:
+                why = refused
+        lost = self._revokes and fiscal.task in TAGGED and why.res is Res.COLLISION_NOT_REPAIRED
+        if not (lost or await self._mended(why, language)):
+            raise why
         await self._settled(request, fingerprint)
         known = await self._known(request.tag) if lost else None
         if known is not None:
@@ -196,7 +211,18 @@ class SoftwareRegister:
         if refused.res is Res.TAX_SERVICE_WRONG_HASH:
             return await self._collisions.arrived_late(refused)
         # What may have left is asked about first; nothing is made a second time under another number.
-        return isinstance(refused, Away) and await self._sessions.begin_by_itself(refused, language)
+        if not isinstance(refused, Away):
+            return False
+        if refused.res is Res.SIGNING_FAILED:
+            # For want of a time stamp it would go offline again after each return.
+            self._home_after = self._clock.steady() + self._settings.offline_probe_s
+        return await self._sessions.begin_by_itself(refused, language)
+
+    async def _there_after_all(self) -> bool:
+        """Whether the tax service answers a register that is about to go offline, for a document did not leave."""
+        settings, online = self._settings, self._books.state.offline is None
+        asks = settings.offline_probe_before_receipt and settings.offline_allowed and online
+        return asks and await self._asking.there(settings.offline_probe_limit_s)
 
     async def _last_document(self) -> Document | None:
         found = await self._store.find_documents(
@@ -215,6 +241,9 @@ class SoftwareRegister:
                 raise
             warnings.append(Warning.of(refused.res, language))
         info, form = await self._local.perform(request, fiscal, self._books.state)
+        left = offline_left(self._settings, self._books.state, self._clock.now())
+        if left is not None and isinstance(info, CommonInfo):
+            info.offline_left = left
         told = self._unheard.due()
         warnings += [*(warning_of(receipt, language) for receipt in told), *self._books.warnings(language)]
         answer = success(request, self._clock.now(), info, warnings)
@@ -289,21 +318,52 @@ class SoftwareRegister:
     async def go_offline(self, language: str) -> None:
         """Give documents numbers of our own from now on: see `IRegister`."""
         await self.resolve()
-        await self._sessions.begin("", language)
+        as_asked = self._settings.offline_by_hand == "as_asked"
+        await self._sessions.begin("", language, ask_s=0.0 if as_asked else self._settings.offline_probe_limit_s)
 
     async def go_online(self, language: str) -> None:
         """Hand in what was made offline: see `IRegister`."""
         self._asking.begin()
         await self._end_session(language)
 
-    async def _end_session(self, language: str) -> None:
+    async def _end_session(self, language: str, source: str = "") -> None:
         was_offline = self._books.state.offline is not None
         await self.resolve()
         if was_offline and self._books.state.offline is None:
             # The session's closing document, submitted before, had arrived.
             raise Refused(Res.ONLINE_REQUEST_IMPOSSIBLE)
-        await self._sessions.end(language)
+        await self._sessions.end(language, source)
         self._home_error = ""
+
+    async def _home_first(self, request: TaskRequest, language: str) -> None:
+        """Come back online before a document is made, if the tax service answers and the caller's time is enough.
+
+        As long as it is certain that the session goes on, the document is made offline. A try that took long is not
+        repeated by the next tasks: a server may answer this question and nothing else.
+
+        :raises Refused: when it is not known whether the session has ended, as `Books.fiscalise` does; 1084 when it
+            has, and the caller's time too.
+        """
+        # A storno takes back the last document, which would be the session's closing then.
+        if request.task not in TAGGED or await self._known(request.tag) is not None:
+            return
+        begun = self._clock.steady()
+        if not await self._asking.there(self._settings.offline_probe_limit_s) or begun < self._home_after:
+            return
+        try:
+            self._near = not await self._sessions.end_soon(language)
+        except Refused as refused:
+            self._home_error, now = refused.words().en, self._clock.steady()
+            if not self._books.settled:
+                raise
+            if now - begun >= COSTLY_S:
+                self._home_after = now + self._settings.offline_probe_s
+            self.log.warn("{device} stays offline: {why}", device=self._name, why=self._home_error)
+            return
+        if not self._near:
+            self._home_error = ""
+            if self._asking.over:
+                raise Refused(Res.TAX_SERVICE_UNAVAILABLE)
 
     async def come_home(self, language: str) -> bool:
         """One step back online: see `IRegister`."""
@@ -314,18 +374,18 @@ class SoftwareRegister:
                 return False
             if await self._sessions.hand_in():
                 return True
-            await self._end_session(language)
+            await self._end_session(language, BY_ITSELF)
         except Refused as refused:
             self._home_error = refused.words().en
             raise
-        self.log.info("{device} is back online", device=self._name)
+        finally:
+            self._near = False
         return False
 
     @property
     def away(self) -> bool:
-        """Whether it went offline by itself: see `IRegister`."""
-        offline = self._books.state.offline
-        return offline is not None and offline.by_itself
+        """Whether it is offline: see `IRegister`."""
+        return self._books.state.offline is not None
 
     @property
     def watched(self) -> bool:
@@ -336,11 +396,13 @@ class SoftwareRegister:
     @property
     def probe_s(self) -> float:
         """Seconds between two tries to come home: see `IRegister`."""
-        return self._settings.offline_probe_s
+        return AT_ONCE_S if self._near and self.away else self._settings.offline_probe_s
 
     async def answers(self) -> bool:
         """Whether the tax service is there: see `IRegister`."""
-        return await self._channel.answers()
+        there = await self._channel.answers()
+        self._near &= there
+        return there
 
     def _terms(self) -> Terms:
         """What is valid for the shift."""
@@ -388,8 +450,8 @@ class SoftwareRegister:
 
     async def state(self) -> dict[str, object]:
         """Shift, mode and cash: see `IRegister`."""
-        state, today = await self._books.current(), day_of(self._clock.now())
-        now = self._calendar.of(state).settings
+        state, at = await self._books.current(), self._clock.now()
+        now, left = self._calendar.of(state).settings, offline_left(self._settings, state, at)
         return {
             "fisid": self._fisid,
             "dtype": self._channel.dtype,
@@ -400,14 +462,16 @@ class SoftwareRegister:
             "offline_since": state.offline.since if state.offline is not None else 0,
             "offline_by_itself": state.offline is not None and state.offline.by_itself,
             "offline_numbers": state.offline_numbers_left,
-            "offline_month_min": _month_spent(state, self._clock.now()) // 60_000,
+            "offline_month_min": month_spent(state, at) // MINUTE,
+            "offline_left": None if left is None else msgspec.structs.asdict(left),
+            "online_by_itself": self._books.came_home and left is None,
             "offline_error": self._home_error if state.offline is not None else "",
             "collision": self._books.stored is None and bool(await self._books.unresolved()),
             "safe": amount(state.safe),
             "docno": state.last.number,
             "coming": [
                 {**msgspec.structs.asdict(row), "was": value_of(now, row.setting)}
-                for row in coming(self._settings, today)
+                for row in coming(self._settings, day_of(at))
             ],
         }
 
@@ -423,9 +487,5 @@ class SoftwareRegister:
 OPEN_COLLISIONS = (Res.COLLISION_NOT_REPAIRED, Res.COLLISION_UNSOLVABLE, Res.PREVIOUS_NOT_PROCESSED)
 """Why a register that does not know what became of its last document cannot go on."""
 
-
-def _month_spent(state: RegisterState, now: int) -> int:
-    """Milliseconds that a register was offline in the month of its session, or of ``now``, the session included."""
-    if state.offline is None:
-        return state.offline_month.before(now)
-    return state.offline_month.before(state.offline.since) + max(0, now - state.offline.since)
+AT_ONCE_S = 1.0
+"""Seconds until a register goes on to hand in what a task could not wait for."""

@@ -22,6 +22,7 @@ from dmtwisted.documents.documents import (
 )
 from dmtwisted.documents.qr import mac_of, receipt_qr
 from dmtwisted.money import hryvnias
+from dmtwisted.registers.offline_time import OfflineLeft
 from dmtwisted.registers.totals import RegisterState
 
 DEVINFO = f"dmtwisted {__version__}"
@@ -190,6 +191,8 @@ class CommonInfo(msgspec.Struct, kw_only=True):
     billing: Billing = msgspec.field(default_factory=Billing)
     lastcheck: LastCheck
     printheader: PrintHeader
+    offline_left: OfflineLeft | msgspec.UnsetType = msgspec.UNSET
+    """Only while the register is offline."""
 
 
 class ReceiptInfo(CommonInfo, kw_only=True):

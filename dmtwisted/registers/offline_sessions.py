@@ -24,6 +24,9 @@ from dmtwisted.wording import wording
 PACKAGE = 100
 """Documents of one package; the session's closing document follows in a package of its own."""
 
+HOME_S = 8.0
+"""Seconds of its caller's time in which a task hands in packages; the rest is for the session's end and the task."""
+
 
 class OfflineSessions:
     """Begins and ends the sessions of one register.
@@ -41,15 +44,18 @@ class OfflineSessions:
         # The last local number that the tax service confirmed; after a restart it is asked from the first one on.
         self._there = 0
 
-    async def begin(self, source: str, language: str, lost: OperationRow | None = None) -> None:
+    async def begin(self, source: str, language: str, lost: OperationRow | None = None, ask_s: float = 0.0) -> None:
         """Begin a session.
 
+        :param ask_s: seconds for an answer of the tax service, with which the session does not begin; 0 asks nothing.
         :param lost: an operation whose document may have arrived; the session is to make it again.
         :raises Refused: when the register may not go offline; as `Books.fiscalise` does.
         """
         books = self._books
         opening = self._drafting.offline_begin(books.state, self._channel.key_days_left(), source)
         submission = await books.prepare(opening)
+        if ask_s and await books.asking.there(ask_s):
+            raise Refused(Res.OFFLINE_FORBIDDEN, note=wording("the tax service answers"))
         if lost is not None:
             assert opening.offline is not None
             mark = msgspec.structs.replace(opening.offline, revokes=True)
@@ -90,9 +96,10 @@ class OfflineSessions:
             return False
         return await self.begin_by_itself(refused, "uk", lost)
 
-    async def hand_in(self) -> bool:
+    async def hand_in(self, within: float = 0.0) -> bool:
         """Hand in the next package of the session that is under way.
 
+        :param within: seconds after which its answer is waited for no longer; 0 tries again while there is time.
         :returns: whether more may be waiting.
         :raises Refused: why nothing went on: 1050 when nothing left, 1084 when the outcome is unknown, or as it was
             refused. In each case the same documents are due next. 1074 when another document than ours has the first
@@ -108,9 +115,13 @@ class OfflineSessions:
         if offline.lost and waiting[0][0] == first:
             lost = await read_revocation(self._store, self._n, UNTAGGED, first)
             package[0] = await begin_to_send(self._store, self._channel, lost, first, package[0])
-        outcome = await self._channel.upload(package, session)
+        asking = self._books.asking
+        if within:
+            outcome = await asking.asked(within, lambda: self._channel.upload(package, session))
+        else:
+            outcome = await self._channel.upload(package, session)
         reached("offline.package-sent")
-        while isinstance(outcome, Unknown) and await self._books.asking.pause():
+        while isinstance(outcome, Unknown) and not within and await asking.pause():
             # It asks first how many of them have arrived.
             outcome = await self._channel.upload(package, session)
         if isinstance(outcome, Rejected):
@@ -120,12 +131,36 @@ class OfflineSessions:
         self._there = waiting[-1][0]
         return len(waiting) == PACKAGE
 
-    async def end(self, language: str) -> None:
+    async def end_soon(self, language: str) -> bool:
+        """End the session for a task that waits, if everything can be handed in within `HOME_S`.
+
+        The session of a document that may have arrived online takes longer: more has to be asked.
+
+        :returns: whether it has ended; `False`: documents still wait.
+        :raises Refused: as `end` does.
+        """
+        clock, offline = self._books.clock, self._books.state.offline
+        assert offline is not None
+        if offline.lost and self._there < offline.first:
+            return False
+        until, took, more = clock.steady() + HOME_S, 0.0, True
+        while more:
+            begun = clock.steady()
+            if until - begun <= took:
+                # The next package would take as long as the last one.
+                return False
+            more = await self.hand_in(until - begun)
+            took = clock.steady() - begun
+        await self.end(language, BY_ITSELF)
+        return True
+
+    async def end(self, language: str, source: str = "") -> None:
         """Hand in everything that is waiting, then the session's closing document.
 
+        :param source: `BY_ITSELF` when nobody asked for it.
         :raises Refused: 1054 when the register is online; as `hand_in` and `Books.fiscalise` do.
         """
-        closing = self._drafting.offline_end(self._books.state)
+        closing = self._drafting.offline_end(self._books.state, source)
         while await self.hand_in():
             pass
         submission = await self._books.prepare(closing)

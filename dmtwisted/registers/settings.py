@@ -86,8 +86,22 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             description="Seconds between two tries to come back online",
         ),
     ] = 60.0
+    offline_probe_before_receipt: Annotated[
+        bool,
+        Meta(description="Whether the tax service is asked before each offline document, to come back if it answers"),
+    ] = False
+    offline_probe_limit_s: Annotated[
+        float, Meta(gt=0, le=1, description="Seconds to wait for that answer; without one the link counts as away")
+    ] = 1.0
+    offline_by_hand: Annotated[
+        Literal["as_asked", "only_without_link"],
+        Meta(description="Going offline by hand: always, or only while the tax service does not answer"),
+    ] = "as_asked"
+    offline_limit_h: Annotated[
+        float, Meta(ge=24, le=law.OFFLINE_H, description="Hours offline after which only the shift may be closed")
+    ] = float(law.OFFLINE_STOP_H)
     warn_offline_h: Annotated[
-        float, Meta(ge=0, description="Hours offline after which answers warn of the limit of 35 hours")
+        float, Meta(ge=0, description="Hours offline after which answers warn of the time left; the last two always")
     ] = 24.0
     warn_offline_numbers: Annotated[int, Meta(ge=0, description="Offline numbers left below which answers warn")] = (
         100
@@ -176,6 +190,9 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             if any(word in names[code] for word in ROUNDING):
                 raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
 
+
+FRESH = {"offline_probe_before_receipt": True, "offline_by_hand": "only_without_link", "warn_offline_h": 0.0}
+"""What a new register at the tax service begins with (docs/reference/tax-service.md#offline-sessions)."""
 
 # What changes on a day
 

@@ -20,7 +20,8 @@ RECEIPTS = frozenset(documents.LISTED) - {documents.STORNO, documents.Z}
 
 
 BY_ITSELF = "offline"
-"""The ``source`` of the opening document of a session that the register began itself."""
+"""The ``source`` of the opening document of a session that the register began itself, and of the closing document of
+one that it ended itself."""
 
 SESSION_NUMBERS = 10_000
 """Documents in one offline session; the tax service itself names no limit."""
@@ -65,7 +66,7 @@ class Offline(msgspec.Struct, omit_defaults=True):
     hash: str = ""
     """Hash of the last document; empty after the opening one (docs/reference/tax-service.md#hash-chain)."""
     by_itself: bool = False
-    """Whether the register went offline by itself: then it comes back by itself too."""
+    """Whether the register went offline by itself."""
     lost: int = 0
     """The operation whose online copy may have arrived, and which the first document of the session repeats."""
     last: int = 0

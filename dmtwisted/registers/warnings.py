@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dmtwisted.answers import Warning
 from dmtwisted.clock import day_of
-from dmtwisted.registers.drafting import LONGEST_OFFLINE
+from dmtwisted.registers.offline_time import HOUR, offline_left
 from dmtwisted.registers.settings import RegisterSettings, coming
 from dmtwisted.registers.totals import RegisterState
-from dmtwisted.results import Res, Text
-
-HOUR = 3_600_000
-"""Milliseconds."""
+from dmtwisted.results import Res
 
 
 def due_warnings(
@@ -25,10 +22,9 @@ def due_warnings(
     if state.shift_open and now - state.opened_at > settings.warn_shift_h * HOUR:
         found.append(Warning.of(Res.SHIFT_OLD, language))
     if state.offline is not None:
-        hours = (now - state.offline.since) / HOUR
-        if hours > settings.warn_offline_h:
-            left = max(0, int(LONGEST_OFFLINE / HOUR - hours))
-            found.append(Warning.of(Res.OFFLINE_TOO_LONG, language, Text(f"{left} год", f"{left} h")))
+        left = offline_left(settings, state, now)
+        if left is not None and (left.ends_soon or now - state.offline.since >= settings.warn_offline_h * HOUR):
+            found.append(Warning.of(Res.OFFLINE_TOO_LONG, language, left.words()))
         numbers = state.offline_numbers_left
         if numbers < settings.warn_offline_numbers:
             found.append(Warning.of(Res.OFFLINE_NUMBERS_EXHAUSTED, language, f"{numbers}"))

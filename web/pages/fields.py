@@ -63,7 +63,7 @@ class Field:
 
 PARTS = {
     "money": ("tax_groups", "default_taxgrp", "pay_types", "pay_codes", "rounding_step", "check_cash"),
-    "offline": ("offline_allowed", "offline_probe_s", "warn_offline_h", "warn_offline_numbers"),
+    "offline": ("offline_*", "warn_offline_h", "warn_offline_numbers"),
     "batch": ("batch",),
     "paper": (
         "name",

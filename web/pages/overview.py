@@ -10,7 +10,6 @@ from dmtwisted.devices.driver import PRINTER, TERMINAL
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED
-from dmtwisted.registers.drafting import LONGEST_OFFLINE
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, OperationQuery, OperationRow, StoreFailed
@@ -29,9 +28,6 @@ MOST_UNFINISHED = 50
 FISCAL = (KIND, UNTAGGED)
 """The kinds of a register's operations in the journal."""
 
-MINUTE = 60_000
-"""In milliseconds."""
-
 PRINTS_COUNT = 86_400_000
 """Milliseconds after which a print with an unknown outcome is no longer listed."""
 
@@ -48,9 +44,6 @@ class Standing:
     state: dict[str, Any]
     trouble: str
 
-    now: int = 0
-    """The time of the state, in milliseconds since 1970."""
-
     mark: Mark = ""
     """What is unusual about it."""
 
@@ -58,12 +51,6 @@ class Standing:
     def busy(self) -> bool:
         """Whether a task is under way."""
         return bool(self.state.get("busy"))
-
-    @property
-    def offline_left(self) -> int:
-        """Minutes until a register that is offline may only close its shift (specification 3.1c)."""
-        since = int(self.state.get("offline_since") or 0)
-        return max(0, LONGEST_OFFLINE - (self.now - since)) // MINUTE if since else 0
 
 
 @dataclass(frozen=True)
@@ -86,8 +73,8 @@ class Unfinished:
     """The number of its fiscal document; 0 without one."""
 
 
-async def standing(device: Device, devices: Devices, now: int = 0) -> Standing:
-    """The state of ``device`` at ``now``; never raises."""
+async def standing(device: Device, devices: Devices) -> Standing:
+    """The state of ``device``; never raises."""
     try:
         state = await state_of(device)
     except StoreFailed:
@@ -103,7 +90,6 @@ async def standing(device: Device, devices: Devices, now: int = 0) -> Standing:
         device.driver.title,
         state,
         str(state.get("error", "")),
-        now,
         devices.mark(device),
     )
 

@@ -124,7 +124,7 @@ class PageSite:
         """Every device at a glance."""
         core, now, permit = self._core, self._core.clock.now(), permit_of(request)
         devices, sees_sales = covered(core.devices, permit), may(permit, "GET /dm/main/receipts")
-        found = [await standing(device, core.devices, now) for device in devices]
+        found = [await standing(device, core.devices) for device in devices]
         registers = [
             (one, await last_documents(core.store, core.devices.by_id(one.dev_id)) if sees_sales else [])
             for one in found
@@ -156,9 +156,7 @@ class PageSite:
             (device for device in self._core.devices if (device.kind, device.row.driver) == (REGISTER, "training")),
             None,
         )
-        register = (
-            await standing(training, self._core.devices, self._core.clock.now()) if training is not None else None
-        )
+        register = await standing(training, self._core.devices) if training is not None else None
         return self._pages.page(request, "first.html", register=register)
 
     @app.route("/dm/main/registers/<dev_id>", methods=["GET"])
@@ -170,7 +168,7 @@ class PageSite:
         return self._pages.page(
             request,
             "board.html",
-            register=await standing(device, self._core.devices, self._core.clock.now()),
+            register=await standing(device, self._core.devices),
             documents=await last_documents(self._core.store, device, 8),
             sells=may_sell(permit_of(request)),
             printers=self._named(request, PRINTER),
@@ -341,7 +339,7 @@ class PageSite:
     async def devices(self, request: IRequest) -> bytes:
         """Every device."""
         core, devices = self._core, covered(self._core.devices, permit_of(request))
-        found = [await standing(device, core.devices, core.clock.now()) for device in devices]
+        found = [await standing(device, core.devices) for device in devices]
         return self._pages.page(request, "devices.html", devices=found)
 
     @app.route("/dm/devices/new", methods=["GET"])
@@ -388,7 +386,7 @@ class PageSite:
         return self._pages.page(
             request,
             "device.html",
-            device=await standing(device, self._core.devices, self._core.clock.now()),
+            device=await standing(device, self._core.devices),
             driver=device.driver,
             form=form_of(device.driver.schema(), secrets),
             values=values,

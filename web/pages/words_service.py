@@ -313,6 +313,8 @@ SERVICE: dict[str, tuple[str, str]] = {
     # offline, in figures
     "offline_since": ("Офлайн із", "Offline since"),
     "offline_left": ("Залишилося часу офлайн", "Offline time left"),
+    "offline_left_month": ("Залишилося часу офлайн цього місяця", "Offline time left this month"),
+    "ends_first": ("закінчиться раніше", "ends first"),
     "offline_why": ("Чому офлайн", "Why it is offline"),
     "offline_by_itself": ("податкова не відповідала", "the tax service did not answer"),
     "offline_error": ("Не вдається повернутися в онлайн", "It cannot go back online"),

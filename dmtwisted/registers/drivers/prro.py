@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.documents import law
 from dmtwisted.registers.prro.settings import TAX, PrroSettings
-from dmtwisted.registers.settings import RECEIVERS, SECRETS
+from dmtwisted.registers.settings import FRESH, RECEIVERS, SECRETS
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def driver(
         secrets=("signer_token", *SECRETS),
         files=("server_ca", "signer_ca", "trusted_certificates"),
         receivers={"signer_token": ("signer_url", "signer_ca"), **RECEIVERS},
-        fresh=lambda day: {"pay_codes": TAX, "rounding_step": law.on(day, law.CASH_STEPS)},
+        fresh=lambda day: {"pay_codes": TAX, "rounding_step": law.on(day, law.CASH_STEPS), **FRESH},
         stays=lambda settings: settings.stays,
     )
 
