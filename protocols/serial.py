@@ -214,7 +214,7 @@ _DIGITS = re.compile(r"(\d+)")
 def _existing_ports() -> str:
     try:
         names = serial_ports()
-    except (OSError, ImportError):
+    except (OSError, ImportError, AttributeError):  # a system may lack a function of Windows, as Wine does
         return "unknown"
     return ", ".join(names) or "none"
 
@@ -226,10 +226,12 @@ def _serial_reason(error: Exception) -> str:
     if isinstance(error, ValueError):
         return str(error)
     number, text = getattr(error, "errno", None), str(error)
-    if number == errno.ENOENT or "FileNotFoundError" in text:
+    told = _WINDOWS_ERROR.search(text)
+    if told is not None:
+        number = _OF_WINDOWS.get(int(told[1]))
+    if number == errno.ENOENT:
         return f"no such port; existing ports: {_existing_ports()}"
-    # Windows reports "permission" when another program has opened the port.
-    if number in (errno.EAGAIN, errno.EBUSY) or "PermissionError" in text:
+    if number in (errno.EAGAIN, errno.EBUSY):
         return "another program uses the port"
     if number in (errno.EACCES, errno.EPERM):
         return "no permission to open the port"
@@ -238,6 +240,19 @@ def _serial_reason(error: Exception) -> str:
     if number in (errno.ENXIO, errno.ENODEV, errno.EIO):
         return "the port exists, but its device is not connected"
     return text
+
+
+_WINDOWS_ERROR = re.compile(r"None, (\d+)\)$")
+"""The error of Windows in pyserial's text: ``PermissionError(13, 'Access is denied.', None, 5)``. Its words are in
+the language of the system, and 13 stands for other errors too: an adapter that has failed is 31."""
+
+_OF_WINDOWS = {
+    **dict.fromkeys((2, 3), errno.ENOENT),
+    **dict.fromkeys((5, 32), errno.EBUSY),
+    **dict.fromkeys((1, 87), errno.ENOTTY),
+    **dict.fromkeys((22, 31, 121, 433, 1167), errno.EIO),
+}
+"""What these errors are elsewhere."""
 
 
 @implementer(IStreamClientEndpoint)

@@ -241,12 +241,20 @@ class SerialTests(SynchronousTestCase):
         self.assertFalse(names & {"dtr", "rts", "exclusive"})
 
     def test_reasons(self) -> None:
-        """Every refusal of a port has a readable reason."""
+        """Every refusal of a port has a readable reason, whatever the language of the system."""
+        windows = serial.SerialException
         for error, words in (
             (serial.SerialException(errno.EACCES, "x"), "no permission"),
             (serial.SerialException(errno.EBUSY, "x"), "another program"),
-            (serial.SerialException("could not open port 'COM1': PermissionError(13, 'x')"), "another program"),
-            (serial.SerialException("could not open port 'COM1': FileNotFoundError(2, 'x')"), "no such port"),
+            (windows("could not open port 'COM1': PermissionError(13, 'Відмовлено', None, 5)"), "another program"),
+            (windows("could not open port 'COM1': FileNotFoundError(2, 'x', None, 2)"), "no such port"),
+            (windows("could not open port 'COM1': PermissionError(13, 'x', None, 31)"), "is not connected"),
+            (
+                windows("Cannot configure port, something went wrong. PermissionError(13, 'x', None, 31)"),
+                "is not con",
+            ),
+            (windows("could not open port 'COM1': OSError(22, 'x', None, 433)"), "is not connected"),
+            (windows("Cannot configure port, something went wrong. OSError(22, 'x', None, 87)"), "not a serial port"),
             (serial.SerialException(errno.EIO, "x"), "its device is not connected"),
             (serial.SerialException("something else"), "something else"),
         ):

@@ -11,8 +11,9 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from protocols import serial_windows
 from protocols.serial import SerialAddress, _existing_ports, _transport, serial_ports
-from tests.windows_doubles import CompletionPorts, ComPort, installed
+from tests.windows_doubles import THREADS, CompletionPorts, ComPort, PortThread, installed
 
 
 class Listener(Protocol):
@@ -55,7 +56,12 @@ class ComPortTests(SynchronousTestCase):
         self.patch(sys, "modules", installed())
         transport = import_module("twisted.internet._win32serialport").SerialPort
         self.patch(import_module("twisted.internet.serialport"), "SerialPort", transport)
+        self.patch(serial_windows, "Thread", PortThread)
         self.reactor, self.port, self.protocol = CompletionPorts(), ComPort(), Listener()
+        self.connect()
+
+    def connect(self) -> None:
+        """Open the port."""
         _transport(self.reactor, self.protocol, SerialAddress("COM10"), self.opened, "win32")
         self.line: Any = self.protocol.transport
 
@@ -68,7 +74,7 @@ class ComPortTests(SynchronousTestCase):
         """The reason of the one lost connection."""
         [failure] = self.protocol.lost
         self.assertTrue(self.port.closed)
-        self.assertEqual(self.reactor.events, {})
+        self.assertEqual([thread for thread in list(THREADS) if thread.run()], [])
         return failure.value
 
     def test_heard(self) -> None:
@@ -130,7 +136,55 @@ class ComPortTests(SynchronousTestCase):
             self.line.loseConnection()
             self.reactor.advance(1)
             self.reason()
-            self.setUp()
+            self.protocol.lost.clear()
+            vars(self.port).update(vars(ComPort()))
+            self.connect()
+
+    def test_unplugged_while_it_opens(self) -> None:
+        """A port whose adapter is unplugged as it opens is lost like any other: nothing stays open."""
+        self.line.abortConnection()
+        self.reactor.advance(0)
+        self.protocol.lost.clear()
+        self.port.unplugged, self.port.closed = True, False
+        self.connect()
+        self.reactor.advance(0)
+        self.assertIsInstance(self.reason(), ConnectionLost)
+
+    def test_not_sent(self) -> None:
+        """A write that fails or is cut short is no success: the line is lost, and nothing after it is sent."""
+        for fault, words in ({"unplugged": True}, "does not recognize"), ({"short": 1}, "took 2 of 3"):
+            self.line.write(b"one")
+            self.line.write(b"two")
+            vars(self.port).update(fault)
+            self.reactor.happen("serialWriteEvent")
+            self.reactor.advance(0)
+            self.assertIn(words, str(self.reason()))
+            self.assertEqual(self.port.outgoing, [b"one"])
+            self.protocol.lost.clear()
+            vars(self.port).update(vars(ComPort()))
+            self.connect()
+
+    def test_kept_until_sent(self) -> None:
+        """Windows reads the bytes of a write until it has sent them: they are kept as long."""
+        self.line.write(bytes(bytearray(b"one")))
+        self.assertEqual(self.line.outQueue, [b"one"])
+        self.reactor.happen("serialWriteEvent")
+        self.assertEqual(self.line.outQueue, [])
+
+    def test_fault_of_the_protocol(self) -> None:
+        """A protocol that fails loses its line, and the failure is logged."""
+
+        def fail(_: bytes) -> None:
+            raise ZeroDivisionError
+
+        self.patch(self.protocol, "dataReceived", fail)
+        self.reactor.happen("serialReadEvent")
+        self.assertIsInstance(self.reason(), ZeroDivisionError)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_process_ends(self) -> None:
+        """A process ends while a device talks: it waits for no thread of a port."""
+        self.assertEqual([thread.daemon for thread in THREADS], [True, True])
 
     def test_ended_in_between(self) -> None:
         """An event that arrives after closing does no harm."""
@@ -162,8 +216,10 @@ class PortNameTests(SynchronousTestCase):
     def test_not_told(self) -> None:
         """A machine that cannot list its ports still reports that one does not exist."""
 
-        def broken() -> None:
-            raise OSError("no")
+        for error in (OSError("no"), AttributeError("function 'CM_MapCrToWin32Err' not found")):
 
-        self.patch(import_module("serial.tools.list_ports"), "comports", broken)
-        self.assertEqual(_existing_ports(), "unknown")
+            def broken(error: Exception = error) -> None:
+                raise error
+
+            self.patch(import_module("serial.tools.list_ports"), "comports", broken)
+            self.assertEqual(_existing_ports(), "unknown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,8 @@ class Overlapped:
     """``OVERLAPPED``."""
 
     hEvent: Any = None
+    due: int | None = None
+    """The bytes of its write."""
 
 
 @dataclass
@@ -40,6 +43,8 @@ class ComPort:
     outgoing: list[bytes] = field(default_factory=list)
     unplugged: bool = False
     reading: int = 0
+    short: int = 0
+    """Bytes that it does not take of the next write."""
     closed: bool = False
 
     def check(self, function: str) -> None:
@@ -48,6 +53,17 @@ class ComPort:
             raise error(22, function, "The device does not recognize the command.")
         if self.closed:
             raise error(6, function, "The handle is invalid.")
+
+
+class StillWaiting(Exception):
+    """An event is not set: its thread waits."""
+
+
+SET: set[object] = set()
+"""The events that are set; a wait resets one."""
+
+THREADS: list[PortThread] = []
+"""The threads of events."""
 
 
 def modules() -> dict[str, ModuleType]:
@@ -64,6 +80,12 @@ def modules() -> dict[str, ModuleType]:
         handle.check("ClearCommError")
         return 0, ComStat(len(handle.incoming))
 
+    def wait(event: object, milliseconds: int, /) -> int:
+        if event not in SET:
+            raise StillWaiting
+        SET.remove(event)
+        return 0
+
     def read(handle: ComPort, buffer: int, overlapped: Overlapped, /) -> tuple[int, bytearray]:
         handle.check("ReadFile")
         taken, handle.incoming = handle.incoming[:buffer], handle.incoming[buffer:]
@@ -73,15 +95,22 @@ def modules() -> dict[str, ModuleType]:
     def write(handle: ComPort, data: bytes, overlapped: Overlapped, /) -> tuple[int, int]:
         handle.check("WriteFile")
         handle.outgoing.append(data)
+        overlapped.due = len(data)
         return 997, 0
 
     def result(handle: ComPort, overlapped: Overlapped, wait: int, /) -> int:
         handle.check("GetOverlappedResult")
-        return handle.reading
+        return handle.reading if overlapped.due is None else overlapped.due - handle.short
 
     given: dict[ModuleType, dict[str, Any]] = {
         pywintypes: {"error": error},
-        win32event: {"CreateEvent": create_event, "ResetEvent": reset_event},
+        win32event: {
+            "CreateEvent": create_event,
+            "ResetEvent": reset_event,
+            "SetEvent": SET.add,
+            "WaitForSingleObject": wait,
+            "INFINITE": -1,
+        },
         win32file: {
             "OVERLAPPED": Overlapped,
             "AllocateReadBuffer": lambda size, /: size,
@@ -98,28 +127,44 @@ def modules() -> dict[str, ModuleType]:
 
 def installed() -> dict[str, ModuleType]:
     """`sys.modules` with the stand-ins, and without modules that were imported without them."""
+    SET.clear()
+    THREADS.clear()
     ours = {**sys.modules, **modules()}
     ours.pop("twisted.internet._win32serialport", None)
     return ours
 
 
+class PortThread:
+    """The thread of an event, which runs when the test says so."""
+
+    def __init__(self, target: Callable[..., None], args: tuple[Any, ...], daemon: bool) -> None:
+        self.target, self.args, self.daemon = target, args, daemon
+
+    def start(self) -> None:
+        """Wait for the event."""
+        THREADS.append(self)
+
+    def run(self) -> bool:
+        """Go on until it waits again; return whether it does, or has ended."""
+        try:
+            self.target(*self.args)
+        except StillWaiting:
+            return True
+        THREADS.remove(self)
+        return False
+
+
 class CompletionPorts(Clock):
-    """A reactor on completion ports: it watches events; it has no readers and writers."""
+    """A reactor on completion ports: it has no readers and writers."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.events: dict[object, tuple[Any, str]] = {}
-
-    def addEvent(self, event: object, fd: Any, action: str) -> None:
-        """Watch ``event``."""
-        self.events[event] = fd, action
-
-    def removeEvent(self, event: object) -> None:
-        """Stop watching it."""
-        del self.events[event]
+    def callFromThread(self, work: Callable[..., None], *given: Any) -> None:
+        """Do it in the reactor's thread, which is this one."""
+        work(*given)
 
     def happen(self, action: str) -> None:
-        """Signal the event of that name."""
-        for fd, name in list(self.events.values()):
+        """Signal the events of that name."""
+        for thread in tuple(THREADS):
+            event, _, name = thread.args
             if name == action:
-                getattr(fd, name)()
+                SET.add(event)
+                thread.run()
