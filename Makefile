@@ -1,4 +1,4 @@
-# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, windows-env, windows-test, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, windows-env, windows-test, windows-setup, windows-try, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -8,7 +8,7 @@ PORT   ?= 3939
 STATE  ?= var
 WINDOWS := build/windows
 
-.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try windows-env windows-test reproducible pins audit venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try windows-env windows-test windows-setup windows-try reproducible pins audit venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -127,6 +127,12 @@ windows-env: $(WINDOWS)/.ready   ## a Python for Windows with our libraries and 
 
 windows-test: $(VENV)/.tested $(WINDOWS)/.ready ## the suite by that Python under Wine
 	$(BIN)/python -m tests.windows_suite
+
+windows-setup:                   ## the installer for Windows, in dist/; SIGN is a command that signs the file behind it
+	PYTHON="$(PYTHON)" packaging/windows/build.sh dist
+
+windows-try: $(VENV)/.tested     ## the installer in a fresh Wine prefix: sales, kills, upgrade, rollback, uninstall; see docs/windows.md
+	PYTHON="$(PYTHON)" $(BIN)/python -m tests.windows_try
 
 reproducible:                    ## the wheel and the package twice in two folders: the same bytes, or it fails
 	PYTHON="$(PYTHON)" packaging/reproducible.sh

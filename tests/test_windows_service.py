@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
+from unittest.mock import patch
 
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
@@ -19,6 +20,9 @@ from dmtwisted.system.supervisor import STOP_PATIENCE, GaveUp, State, What
 from tests.specification import promises
 from tests.windows_services import Windows
 
+OURS = ("service", "control", "setup")
+"""Modules of ``dmtwisted.windows`` that take pywin32 as they find it."""
+
 
 class WindowsCase(SynchronousTestCase):
     """A machine with Windows, and our modules as they are there."""
@@ -26,12 +30,18 @@ class WindowsCase(SynchronousTestCase):
     def setUp(self) -> None:
         """Make them."""
         self.windows = Windows()
-        self.patch(sys, "modules", self.windows.installed())
+        # The dictionary itself changes: the import statement of our modules looks at no other.
+        modules = patch.dict(sys.modules, self.windows.modules())
+        modules.start()
+        self.addCleanup(modules.stop)
+        for name in OURS:
+            sys.modules.pop(f"dmtwisted.windows.{name}", None)
         self.service = import_module("dmtwisted.windows.service")
         self.control = import_module("dmtwisted.windows.control")
+        self.setup = import_module("dmtwisted.windows.setup")
         # A package keeps its modules as attributes, too.
         package = sys.modules["dmtwisted.windows"]
-        for name in ("service", "control"):
+        for name in OURS:
             self.patch(package, name, getattr(self, name))
         self.folder = Path(self.mktemp()).resolve()
         self.ran: list[list[str]] = []
@@ -161,8 +171,9 @@ class InstallTests(WindowsCase):
         """The service begins with Windows, a little later, under an account of its own without a password."""
         done = self.install()
         self.assertEqual(self.installed.python_class, "dmtwisted.windows.service.DmtwistedService")
-        given = {name: self.installed.given[name] for name in ("start", "account", "password", "delayed")}
-        self.assertEqual(given, {"start": 2, "account": r"NT SERVICE\dmtwisted", "password": "", "delayed": True})
+        given = {name: self.installed.given[name] for name in ("start", "account", "password")}
+        self.assertEqual(given, {"start": 2, "account": r"NT SERVICE\dmtwisted", "password": ""})
+        self.assertIs(self.installed.recovery[3], True)
         self.assertEqual(self.windows.sources, ["dmtwisted"])
         self.assertEqual(self.windows.options["dmtwisted", "Python"], sys.executable)
         self.assertEqual(self.windows.open_handles, 0)
@@ -186,7 +197,17 @@ class InstallTests(WindowsCase):
     def test_manual(self) -> None:
         """Who wants to start it by hand can."""
         self.install(manual=True)
-        self.assertEqual((self.installed.given["start"], self.installed.given["delayed"]), (3, False))
+        self.assertEqual((self.installed.given["start"], self.installed.recovery[3]), (3, False))
+
+    def test_unknown_to_the_system(self) -> None:
+        """What is optional and unknown to the system is left out, with a warning; any other error is one."""
+        self.windows.unknown_levels = {3, 4}
+        done = self.install()
+        self.assertEqual(set(self.installed.recovery), {2, 7})
+        warnings = [line for line in done if line.startswith("warning")]
+        self.assertEqual(["delayed start" in warnings[0], "giving up" in warnings[1]], [True, True])
+        self.patch(self.control, "UNKNOWN_LEVEL", 0)
+        self.assertIn("(124)", str(self.assertRaises(self.control.ControlFailed, self.install)))
 
     def test_configuration(self) -> None:
         """A configuration is made with data and log in the folder, can be read, and is never written over."""
@@ -206,6 +227,9 @@ class InstallTests(WindowsCase):
         own = Path(self.mktemp())
         own.write_text("")
         self.install(config=own)
+        self.assertEqual(self.windows.options["dmtwisted", "Config"], str(own.absolute()))
+        self.assertIn(["icacls", str(own.absolute()), "/grant", r"NT SERVICE\dmtwisted:R", "/Q"], self.ran)
+        self.install()
         self.assertEqual(self.windows.options["dmtwisted", "Config"], str(own.absolute()))
 
     def test_rights(self) -> None:
@@ -264,6 +288,59 @@ class InstallTests(WindowsCase):
         self.control.stop()
         self.windows.starts = False
         self.assertIn("event log", str(self.assertRaises(self.control.ControlFailed, self.control.start)))
+
+    def start(self, patience: float) -> list[str]:
+        """Start it, with a clock that moves by each wait; what was said meanwhile."""
+        clock = [0.0]
+        said: list[str] = []
+
+        def wait(seconds: float) -> None:
+            clock[0] += seconds
+
+        self.control.start(patience, said.append, lambda: clock[0], wait)
+        return said
+
+    def test_slow_start(self) -> None:
+        """While it starts it is told every ten seconds how far it is."""
+        self.install()
+        self.windows.coming = [2] * 50
+        self.assertEqual(self.start(120), ["starting for 10 s", "starting for 20 s"])
+
+    def test_start_without_end(self) -> None:
+        """A start ends after the stated time, with the last of the event log and of the log."""
+        self.install()
+        (self.folder / "dmtwisted.log").write_text("one\ntwo\nthree\nзайнято\n", "utf-8")
+        self.windows.events = [("other", 1, 1, ["nothing"]), ("dmtwisted", 3, 1, ["ended unexpectedly"])]
+        self.windows.coming = [2] * 1000
+        text = str(self.assertRaises(self.control.ControlFailed, self.start, 30))
+        self.assertEqual(
+            text.splitlines()[:-1],
+            [
+                "the service is still starting after 30 s, and goes on",
+                "event log: ended unexpectedly",
+                *("log: two", "log: three", "log: зайнято"),
+            ],
+        )
+        self.assertEqual((len(self.windows.coming), self.windows.open_handles), (1000 - 61, 0))
+
+    def test_shown(self) -> None:
+        """The Start menu opens the page; checks and log, which others may not read, as an administrator."""
+        opened: list[tuple[str, ...]] = []
+        show = lambda what: self.control.show(what, lambda *words: opened.append(words))  # noqa: E731
+        self.assertRaises(self.control.ControlFailed, show, "page")
+        self.install()
+        for what in ("page", "doctor", "log"):
+            show(what)
+        page, doctor, log = opened
+        self.assertEqual(page, ("http://localhost:3939/",))
+        self.assertEqual(doctor[:2], ("cmd.exe", "runas"))
+        self.assertIn(f'doctor --config "{self.folder / "dmtwisted.toml"}"', doctor[2])
+        self.assertEqual(log, ("notepad.exe", "runas", f'"{self.folder / "dmtwisted.log"}"'))
+        (self.folder / "dmtwisted.toml").write_text("[server]\nhost = '10.0.0.5'\nport = 80\n")
+        self.install()
+        for what in ("page", "log"):
+            show(what)
+        self.assertEqual(opened[3:], [("http://10.0.0.5:80/",), ("eventvwr.msc",)])
 
 
 class CommandTests(WindowsCase):

@@ -6,7 +6,6 @@ are those of version 312; numbers are those of the Windows SDK.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -28,6 +27,7 @@ SERVICE = {
     "SERVICE_CONTROL_INTERROGATE": 4,
     "SERVICE_CONTROL_PRESHUTDOWN": 15,
     "SERVICE_CONFIG_FAILURE_ACTIONS": 2,
+    "SERVICE_CONFIG_DELAYED_AUTO_START_INFO": 3,
     "SERVICE_CONFIG_FAILURE_ACTIONS_FLAG": 4,
     "SERVICE_CONFIG_PRESHUTDOWN_INFO": 7,
     "SC_ACTION_RESTART": 1,
@@ -56,6 +56,10 @@ class Windows:
     events: list[tuple[str, int, int, list[str]]] = field(default_factory=list)
     log_is_full: bool = False
     starts: bool = True
+    coming: list[int] = field(default_factory=list)
+    """States that are seen, one at each look, before the one that stays."""
+    unknown_levels: set[int] = field(default_factory=set)
+    """What this system lacks of ``ChangeServiceConfig2``."""
     open_handles: int = 0
     jobs: list[Any] = field(default_factory=list)
     ended_jobs: list[Any] = field(default_factory=list)
@@ -84,6 +88,9 @@ class Windows:
                 "EVENTLOG_ERROR_TYPE": 1,
                 "EVENTLOG_WARNING_TYPE": 2,
                 "EVENTLOG_INFORMATION_TYPE": 4,
+                "EVENTLOG_SEQUENTIAL_READ": 1,
+                "EVENTLOG_BACKWARDS_READ": 8,
+                **vars(Entries(self).names()),
             },
             "win32evtlogutil": vars(Log(self).names()),
             "win32job": vars(Jobs(self).names()),
@@ -92,13 +99,6 @@ class Windows:
         for name, names in modules.items():
             made[name].__dict__.update(names)
         return made
-
-    def installed(self) -> dict[str, ModuleType]:
-        """`sys.modules` with them, and without our modules that were imported without them."""
-        ours = {**sys.modules, **self.modules()}
-        for name in ("dmtwisted.windows.service", "dmtwisted.windows.control"):
-            ours.pop(name, None)
-        return ours
 
 
 class _Part:
@@ -150,6 +150,8 @@ class Manager(_Part):
         self.windows.open_handles -= 1
 
     def ChangeServiceConfig2(self, hService: str, InfoLevel: int, info: Any, /) -> None:
+        if InfoLevel in self.windows.unknown_levels:
+            raise error(124, "ChangeServiceConfig2", "Invalid level.")
         self.windows.service(hService).recovery[InfoLevel] = info
 
 
@@ -239,7 +241,25 @@ class Util(_Part):
             raise error(1053, "QueryServiceStatus", "The service did not respond in a timely fashion.")
 
     def QueryServiceStatus(self, serviceName: str, machine: str | None = None) -> tuple[int, ...]:
-        return (16, self.windows.service(serviceName).state, 0, 0, 0, 0, 0)
+        state = self.windows.service(serviceName).state
+        return (16, self.windows.coming.pop(0) if self.windows.coming else state, 0, 0, 0, 0, 0)
+
+
+class Entries(_Part):
+    """``win32evtlog``."""
+
+    def OpenEventLog(self, serverName: str | None, sourceName: str, /) -> str:
+        self.windows.open_handles += 1
+        return sourceName
+
+    def ReadEventLog(self, handle: str, Flags: int, Offset: int, Size: int = 0, /) -> list[SimpleNamespace]:
+        assert (handle, Flags) == ("Application", 9)
+        if not self.windows.events:
+            raise error(38, "ReadEventLog", "Reached the end of the file.")
+        return [SimpleNamespace(SourceName=one[0], StringInserts=one[3]) for one in reversed(self.windows.events)]
+
+    def CloseEventLog(self, handle: str, /) -> None:
+        self.windows.open_handles -= 1
 
 
 class Log(_Part):

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable
+from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+from twisted.python.usage import UsageError
+
 from dmtwisted.commands.shared import CommandOptions, Group
+from dmtwisted.config import Config
+from dmtwisted.doctor.port import Service
+
+GIVEN = "DMTWISTED_SETUP"
+"""The environment variable with the command line of the installer: its quotes survive there."""
+
+SETUP_LOG = "setup.log"
+"""What the installer did, in its folder, which is two above our interpreter."""
 
 ELSEWHERE = "this command is for Windows; on Linux systemd runs the service (docs/operating.md)"
 
@@ -18,9 +31,28 @@ class InstallOptions(CommandOptions):
 
     longdesc = "Install or update the Windows service. Requires an administrator."
     optParameters: ClassVar = [
-        ["config", "c", None, "The configuration file; by default one is created in %ProgramData%\\dmtwisted.", Path]
+        [
+            "config",
+            "c",
+            None,
+            "The configuration file; by default the former one, or one is created in %ProgramData%\\dmtwisted.",
+            Path,
+        ]
     ]
     optFlags: ClassVar = [["manual", None, "Do not start the service with Windows."]]
+
+
+class ShowOptions(CommandOptions):
+    """``dmtwisted service show``"""
+
+    synopsis = "page|doctor|log"
+    longdesc = "Open the first page in the browser, or the checks or the log as an administrator."
+
+    def parseArgs(self, what: str = "") -> None:
+        """Take what to show."""
+        if what not in ("page", "doctor", "log"):
+            raise UsageError("page, doctor or log is expected")
+        self["what"] = what
 
 
 class ServiceOptions(Group):
@@ -32,6 +64,9 @@ class ServiceOptions(Group):
         ["start", None, CommandOptions, "Start the service and wait until it accepts requests."],
         ["stop", None, CommandOptions, "Stop the service and wait until it has ended."],
         ["status", None, CommandOptions, "Show the state of the service; exit status 3 when it does not run."],
+        ["show", None, ShowOptions, "Open the first page, the checks or the log."],
+        ["setup", None, CommandOptions, "For the installer: install or upgrade, start, or go back."],
+        ["uninstall", None, CommandOptions, "For the uninstaller: stop and remove the service."],
     ]
 
 
@@ -40,25 +75,51 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
     if platform != "win32":
         print(f"dmtwisted: {ELSEWHERE}", file=sys.stderr)
         return 1
-    from dmtwisted.windows import control  # for Windows only
+    from dmtwisted.windows import control, setup  # for Windows only
 
     wanted = options.subOptions
-    commands: dict[str, Callable[[], list[str]]] = {
+    commands: dict[str, Callable[[], list[str] | int]] = {
         "install": lambda: control.install(wanted["config"], manual=bool(wanted["manual"])),
         "remove": control.remove,
         "start": control.start,
         "stop": control.stop,
+        "status": lambda: _state(*control.status()),
+        "show": lambda: control.show(wanted["what"]),
+        "setup": lambda: setup.Setup(not_ready, _logged).install(os.environ.get(GIVEN, "")),
+        "uninstall": lambda: setup.Setup(not_ready, print).uninstall(os.environ.get(GIVEN, "")),
     }
     try:
         import_module("pywintypes")
-        if options.subCommand == "status":
-            runs, words = control.status()
-            print(words)
-            return 0 if runs else 3
-        for line in commands[str(options.subCommand)]():
-            print(line)
+        done = commands[str(options.subCommand)]()
     except (control.ControlFailed, ImportError) as error:
         why = "pywin32 is missing: pip install pywin32" if isinstance(error, ImportError) else str(error)
         print(f"dmtwisted: {why}", file=sys.stderr)
         return 1
+    if isinstance(done, int):
+        return done
+    for line in done:
+        print(line)
     return 0
+
+
+def not_ready(config: Config) -> str:
+    """Why the service with this configuration is not ready; empty when it is, or when its port is any free one."""
+    if not config.server.port:
+        return ""
+    service = Service(config)
+    try:
+        answer = service.ask("GET", "/health/ready")
+    except (OSError, HTTPException) as error:
+        return f"{service.where}: {error or type(error).__name__}"
+    return "" if answer.status == 200 else f"{service.where}: {answer.body}"
+
+
+def _state(runs: bool, words: str) -> int:
+    print(words)
+    return 0 if runs else 3
+
+
+def _logged(line: str) -> None:
+    print(line, flush=True)
+    with (Path(sys.prefix).parents[1] / SETUP_LOG).open("a", encoding="utf-8") as log:
+        log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")

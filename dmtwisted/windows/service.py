@@ -35,8 +35,8 @@ TITLE = "dmtwisted: fiscal registers, terminals, printers"
 
 DESCRIPTION = "Drives fiscal registers, receipt printers and bank terminals behind one HTTP interface on port 3939."
 
-PYTHON, CONFIG = "Python", "Config"
-"""Options of the service in the registry: interpreter and configuration file."""
+PYTHON, CONFIG, LOG, PAGE = "Python", "Config", "Log", "Page"
+"""Options of the service in the registry: interpreter and configuration; log and address for the Start menu."""
 
 PARAMETERS = rf"System\CurrentControlSet\Services\{NAME}\Parameters"
 """Their key."""
