@@ -181,6 +181,7 @@ the library's process ended = процес бібліотеки термінал
 the library's process does not start: {} = процес бібліотеки термінала не запускається: {}
 no library's process = це не процес бібліотеки термінала
 no line of the library's process = рядок не від процесу бібліотеки термінала
+the library does not open the line = бібліотека термінала не відкриває з’єднання
 the library reported the transaction before = бібліотека повідомила попередню операцію
 it was given up = операцію припинено
 a line without an end = рядок без кінця

@@ -305,9 +305,10 @@ class LibraryFaultTests(Bpos1Desk):
             self.assertEqual(self.net(), [100, *taken], call)
 
     def test_hangs_before(self) -> None:
-        """A call that hangs before the operation: 5068, and nothing was sent."""
-        self.library.hangs = "CommOpenTCP"
-        self.assertAnswer(self.pay(), 5068, 1)
+        """A call that hangs before the operation: 5028 while the line is opened, then 5068; nothing was sent."""
+        for call, res in (("CommOpenTCP", 5028), ("GetTxnNum", 5068)):
+            self.library.hangs = call
+            self.assertAnswer(self.pay(), res, 1)
         self.assertAnswer(self.pay(), 0, 0)
 
     def test_stale_result(self) -> None:

@@ -64,7 +64,7 @@ from dmtwisted.terminals.interface import (
 from dmtwisted.terminals.proof import batch_closed, latest_end, local_time
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.wording import wording
-from protocols.errors import Garbled, LineLost, NotReached, WireError
+from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.terminals.amounts import NOT_A_SUM
 from protocols.terminals.bpos1 import messages as bpos1
 from protocols.terminals.bpos1.child import BROKEN, NO_PYWIN32, NO_WINDOWS, UNREGISTERED
@@ -148,9 +148,6 @@ MOST_NEW = 50
 """Transactions since the snapshot that are read."""
 
 TAKEN_BACK = Declined.of(Res.REQUEST_NOT_TAKEN, text="the terminal took the transaction back")
-
-ERRORS_IN = 1
-"""The language of the library's own texts: Ukrainian."""
 
 
 class _StillWorks(WireError):
@@ -453,13 +450,15 @@ class Bpos1Driver(ProvingDriver[Bpos1Settings]):
         self._line = line
         await line.ready()
         settings = self._settings
+        call: tuple[Value, ...] = ("CommOpen", settings.com_port, settings.baudrate or BAUDRATE)
         if settings.interface == "tcp":
-            opened = await line.call("CommOpenTCP", settings.host, str(settings.port))
-        else:
-            opened = await line.call("CommOpen", settings.com_port, settings.baudrate or BAUDRATE)
+            call = ("CommOpenTCP", settings.host, str(settings.port))
+        try:
+            opened = await line.call(str(call[0]), *call[1:])
+        except Silent as error:
+            raise NotReached("the library does not open the line") from error
         if opened.result != bpos1.DONE:
             raise NotReached(opened.words_of_error or f"error {opened.error} of the library")
-        await line.call("SetErrorLang", ERRORS_IN)
         return line
 
     async def _still_open(self) -> Bpos1Line:

@@ -28,6 +28,9 @@ NAME = "ECRCommX.BPOS1Lib"
 UNKNOWN_CLASS = frozenset({-2147221005, -2147221164})
 """Errors of COM for a class that is not registered: by its name, and by its number."""
 
+UKRAINIAN = 1
+"""The language of the library's own texts."""
+
 NO_WINDOWS, NO_PYWIN32, UNREGISTERED, BROKEN = "windows", "pywin32", "unregistered", "broken"
 """Why there is no library."""
 
@@ -77,6 +80,7 @@ def main() -> int:
     pythoncom.CoInitializeEx(pythoncom.COINIT_APARTMENTTHREADED)
     try:
         com: Any = win32com.client.dynamic.Dispatch(NAME)
+        com.SetErrorLang(UKRAINIAN)
         version = str(com.LibraryVersion)
     except pythoncom.com_error as error:
         reason = UNREGISTERED if error.args[0] in UNKNOWN_CLASS else BROKEN

@@ -11,10 +11,10 @@ from typing import Any
 
 from protocols.terminals.bpos1.messages import CARD, CORRECTABLE, FAILED, NO_STATUS, RUNNING, Call, Said
 
-POLL = 0.1
+POLL = 0.05
 """Seconds between two looks at a call."""
 
-SETTLING = 0.3
+SETTLING = 0.2
 """Seconds for which a result may still be that of the call before: the library works in a thread of its own."""
 
 BEAT = 2.0

@@ -45,7 +45,7 @@ ACCOUNT, PURCHASE_ONLY, PURCHASE_ONLY_CONFIRMED, FINGER = range(15, 19)
 
 CALLS = frozenset(
     {
-        *("CommOpen", "CommOpenTCP", "SetErrorLang", "Purchase", "Refund", "Void", "PurchaseService", "Settlement"),
+        *("CommOpen", "CommOpenTCP", "Purchase", "Refund", "Void", "PurchaseService", "Settlement"),
         *("PrintBatchTotals", "ReadCard", "Confirm", "Cancel", "CorrectTransaction", "Ping", "CheckConnection"),
         *("GetTxnNum", "GetTxnDataByOrder", "GetTxnDataByInv", "ReqCurrReceipt"),
     }
