@@ -71,13 +71,14 @@ class Register:
 
     :param number: its fiscal number; 0 when the settings have none.
     :param local: its number within the outlet. :param testing: whether its documents are tests.
-    :param groups: its tax groups by code.
+    :param groups: its tax groups by code. :param marks_gs: stands for the separator of excise marks.
     """
 
     number: int
     local: int
     testing: bool
     groups: Mapping[int, TaxGroup]
+    marks_gs: str = ""
 
 
 @implementer(IFiscalChannel)
@@ -137,6 +138,7 @@ class TaxServiceChannel:
             outlet=await self._outlet_of(document.header, offline=document.offline is not None),
             cashier=self._key.subject,
             groups=self._register.groups,
+            marks_gs=self._register.marks_gs,
         )
         return await self._signed(written(document, desk), document)
 

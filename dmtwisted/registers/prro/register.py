@@ -16,6 +16,7 @@ from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
 from dmtwisted.registers.channels.time_stamps import MUST, OFF, TimeStamps
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.keys import ISigningKey, SigningKey
+from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.prro.trust import Trusted, roots_of
 from dmtwisted.results import Refused, Res
@@ -48,6 +49,7 @@ class PrroRegister(SoftwareRegister):
                 local=settings.local_number,
                 testing=settings.testing,
                 groups={group.code: group for group in settings.tax_groups},
+                marks_gs=settings.marks_gs,
             ),
             self._key,
             breaker,
@@ -69,6 +71,8 @@ class PrroRegister(SoftwareRegister):
             around.clock,
             revokes=settings.offline_after_lost_answer == "revoke",
             insist=breaker.insist,
+            marks=service_of(settings, around),
+            posted=around.posted,
         )
 
     async def resolve(self) -> None:
