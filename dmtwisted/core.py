@@ -22,12 +22,15 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.host_names import HostNames
+from dmtwisted.outbox import Later, Never, Outbox
 from dmtwisted.papers import DEFAULT_PRINTER
+from dmtwisted.registers.interface import TellsMarks
+from dmtwisted.registers.marks import LETTERS
 from dmtwisted.retention import Retention
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import CHANGE, OperationQuery, StoreDamaged, StoreFailed
+from dmtwisted.store.values import CHANGE, LetterRow, OperationQuery, StoreDamaged, StoreFailed
 from dmtwisted.system.crew import Crew
 
 if TYPE_CHECKING:
@@ -73,7 +76,10 @@ class Core:
         )
         if self.certificate is not None:
             self.certificate.replaced = self.hosts.forget
-        around = Surroundings(reactor, self.clock, store, state, self.secrets, config.named_folders(state))
+        self.outbox = Outbox(store, self.clock)
+        self.outbox.tell_by(LETTERS, self._tell_mark)
+        folders = config.named_folders(state)
+        around = Surroundings(reactor, self.clock, store, state, self.secrets, folders, self.outbox.posted)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
@@ -118,12 +124,22 @@ class Core:
             await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()
         self._homecoming.start()
+        self.outbox.start()
         self.retention.start()
         self.dispatcher.programs.start()
         # A device that does not answer must not delay the start: tasks of that device report what is unknown.
         asked = Deferred.fromCoroutine(self.dispatcher.resolve())
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
         asked.addCallback(lambda _: self._now_ready())
+
+    async def _tell_mark(self, letter: LetterRow) -> None:
+        """Tell the marks service of the register that sold a mark."""
+        device = next((device for device in self.devices if device.row.n == letter.device_n), None)
+        if device is None:
+            raise Never("the register that sold it was removed")
+        if not isinstance(device.built, TellsMarks):
+            raise Later("the register that sold it cannot be used now")
+        await device.built.tell_mark(letter)
 
     async def _note_certificate(self) -> None:
         """Record a certificate that the journal of changes does not know: it came while the service did not run."""
@@ -170,6 +186,7 @@ class Core:
         self._homecoming.stop()
         await self.retention.stop()
         await self.dispatcher.finish()
+        await self.outbox.stop()
         await self.devices.remember()
         await self.dispatcher.programs.stop()
         self.devices.close()

@@ -277,6 +277,38 @@ class Res(Enum):
         "Зачекайте, доки завершиться попередня дія, і спробуйте ще раз.",
         "Wait until the work under way has ended, then try again.",
     )
+    MARK_REFUSED = _register(
+        2101,
+        Action.CORRECT,
+        "Позиція %d: акцизну марку %s продати не можна: %s",
+        "Position %d: the excise mark %s cannot be sold: %s",
+        "Приберіть цю марку з чека або проведіть повернення чека, який названо: повернення звільняє марку.",
+        "Take this mark off the receipt, or return the receipt that is named: a return frees the mark.",
+        "Зчитайте марку ще раз; якщо відмова повторюється, відкладіть товар і покажіть його старшому.",
+        "Scan the mark again; if it is refused again, put the item aside and show it to your superior.",
+    )
+    MARKS_MISSING = _register(
+        2102,
+        Action.CORRECT,
+        "Позиція %d: акцизних марок %d, а одиниць товару %d",
+        "Position %d: %d excise marks for %d units",
+        "Надішліть у code_aa стільки марок, скільки одиниць у рядку, або дозвольте це через marks_count.",
+        "Send as many marks in code_aa as the row has units, or allow it by marks_count.",
+        "Зчитайте марку кожної пляшки чи пачки.",
+        "Scan the mark of every bottle or pack.",
+    )
+    MARKS_UNCHECKED = _register(
+        2103,
+        Action.REPEAT,
+        "Акцизні марки не перевірено: %s",
+        "The excise marks are not checked: %s",
+        "Повторіть той самий запит із тим самим tag, коли буде зв’язок, або дозвольте продаж через marks_offline.",
+        "Repeat the request with the same tag when the link is back, or allow the sale by marks_offline.",
+        "Спробуйте ще раз за хвилину або продайте без цього товару.",
+        "Try again in a minute, or sell without this item.",
+        "Акцизні марки не перевірено",
+        "The excise marks are not checked",
+    )
 
     # Cash registers: tasks, the day and its reports.
 

@@ -12,7 +12,7 @@ later
 - when its document never arrived and may come late;
 - when it is a receipt whose batch is still kept: batches stay for the longer of both periods;
 - when it is a Z-report or a change of the service, for `Z_DAYS`: summary reports over years read them, and whoever
-  asks how it came to what was sold.
+  asks how it came to what was sold. Sold excise marks are remembered as long.
 
 What is removed is sealed as removed, so that the chain of seals (`dmtwisted.store.seals`) distinguishes it from rows
 that someone deleted. Old seals are removed too; the few operations among them that stay get new seals.
@@ -287,6 +287,10 @@ class Retention:
                 if not await self._rested(self._store.forget_codes(device_n, needs.shift)):
                     break
                 reached("retention.codes-forgotten")
+        old = self._clock.now() - Z_DAYS * DAY
+        forgotten = 1
+        while forgotten and not self._stopping:
+            forgotten = await self._rested(self._store.forget_marks(old, self._pace.size))
         return removed
 
     async def _rules(self) -> Rules:

@@ -96,20 +96,16 @@ class MarkContract(StoreCase):
         self.assertEqual(again.known.state, State.DONE)
 
     async def test_mark_released(self) -> None:
-        """A mark whose receipt was refused may be sold; one that was believed refused is held again."""
+        """A mark whose receipt was refused may be sold; one that arrived after all is sold, unless another is."""
         store = await self.opened()
-        n = (await self.reserve(store, 1, MARK)).n
+        n = (await self.reserve(store, 1, MARK, "a")).n
         await self.move(store, n, MarkStep.RELEASE, state=State.REFUSED)
         self.assertEqual(await store.find_marks([MARK]), [])
-        await self.move(store, n, MarkStep.HOLD, MARK, number=1, state=State.UNKNOWN)
-        [row] = await store.find_marks([MARK])
-        self.assertEqual((row.operation_n, row.number, row.state), (n, 1, "reserved"))
-        self.assertIsNot((await self.reserve(store, 2, MARK)).taken, None)
-        # Sold elsewhere meanwhile: the first receipt keeps it.
-        await self.move(store, n, MarkStep.RELEASE, state=State.REFUSED)
         other = await self.sold(store, 3, MARK, device_n=OTHER)
-        await self.move(store, n, MarkStep.HOLD, MARK, number=1, state=State.UNKNOWN)
-        self.assertEqual([row.operation_n for row in await store.find_marks([MARK])], [other])
+        for _ in range(2):
+            await self.move(store, n, MarkStep.SPEND, MARK, "a", number=1)
+            rows = [(row.mark, row.operation_n, row.fiscal_number) for row in await store.find_marks([MARK, "a"])]
+            self.assertEqual(rows, [(MARK, other, "F-3"), ("a", n, "F-1")])
 
     async def test_mark_returned(self) -> None:
         """A return frees a mark, whichever register sold it; the storno of a sale frees those of that sale."""

@@ -95,6 +95,26 @@ def sold(row: Answer | None = None, **receipt: Any) -> Scene:
     return opened(play)
 
 
+def marked(shop: Shop, **row: Any) -> Answer:
+    """A sale of one item with an excise mark."""
+    base = sale()
+    base["rows"][0].update(code_a="T25I9MLQ0JEOYJ06z9v8W", **row)
+    return shop.fiscal(1, receipt=base)
+
+
+def sold_mark(shop: Shop) -> Answer:
+    """A mark is sold twice."""
+    marked(shop)
+    return marked(shop)
+
+
+def marked_offline(shop: Shop) -> Answer:
+    """A register that is offline sells an item with a mark."""
+    shop.scenario({"on": "sale", "then": "unreachable"})
+    shop.sell()
+    return marked(shop)
+
+
 def asked(task: int, **members: Any) -> Scene:
     """A task with these members at an open register."""
     return opened(lambda shop: shop.fiscal(task, **members))
@@ -501,6 +521,9 @@ SCENES: dict[Res, Scene] = {
     Res.WRONG_TAX_GROUP: sold({"taxgrp": 99}),
     Res.WRONG_PAYMENT_TYPE: sold(pays=[{"type": 99, "sum": 100}]),
     Res.FORBIDDEN_CHARACTER: sold({"code": "1\t"}),
+    Res.MARK_REFUSED: opened(sold_mark, marks_check="local"),
+    Res.MARKS_MISSING: opened(lambda shop: marked(shop, cnt=2, cost=100, price=50), marks_count="refuse"),
+    Res.MARKS_UNCHECKED: opened(marked_offline, marks_offline="refuse"),
     Res.SHIFT_CLOSED: lambda shop: shop.sell(),
     Res.SHIFT_ALREADY_OPEN: asked(0),
     Res.EMPTY_ROWS: sold(rows=[]),

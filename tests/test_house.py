@@ -22,6 +22,7 @@ LAZY = {
     "dmtwisted.printing.drivers.training": "simulators are loaded for a training printer only",
     "dmtwisted.printing.settings": "CUPS and COM ports are loaded for printers that use them",
     "dmtwisted.registers.drivers.prro": "signing takes 19 MB, needed by registers at the tax service only",
+    "dmtwisted.registers.mark_rules": "HTTP and TLS are loaded with the first register that asks a marks service",
     "dmtwisted.registers.prro.settings": "certificates are read where a setting names one",
     "dmtwisted.store.opening": "one database of three is used",
     "twisted.plugins.dmtwisted_plugin": "twistd imports every plugin for its list",

@@ -192,7 +192,7 @@ _FROM_OTHERS = re.compile(
 )
 """Words of simulated devices and of the simulated tax service, which stay as they came, and data of the recipes."""
 
-DATA = ("DecodeError", "dev/none", "one", "training", "tcp", "TEST_400000000100000002")
+DATA = ("DecodeError", "dev/none", "one", "training", "tcp", "TEST_400000000100000002", "T25I9MLQ0JEOYJ06z9v8W")
 """Words of requests, settings and devices in the texts."""
 
 

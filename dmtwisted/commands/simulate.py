@@ -25,7 +25,7 @@ from dmtwisted.commands.control import Control, SimulatedPeer
 from dmtwisted.commands.serial_plug import SerialPlug
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
 from dmtwisted.commands.shared import CommandOptions, Group
-from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, printer, terminal
+from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, marks, printer, terminal
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
 from protocols.simulators.ipp_printer import PRINT_S
@@ -228,6 +228,30 @@ class TerminalOptions(SerialOptions):
         return terminal(self, clock)
 
 
+class MarksOptions(DeviceOptions):
+    """``dmtwisted simulate marks``"""
+
+    longdesc = "Simulate a marks service: what a shop's accounting program knows of its excise marks."
+    optParameters: ClassVar[list[Any]] = [
+        ["token", None, "", "The token that requests must have in X-Auth-Token."],
+        ["object", None, "", "The code of the shop whose marks it has."],
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self["marks"] = []
+
+    def opt_mark(self, mark: str) -> None:
+        """A mark in stock, can be repeated; the action put_mark brings more."""
+        self["marks"].append(mark)
+
+    opt_m = opt_mark
+
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
+        """The service."""
+        return marks(self, clock)
+
+
 class TaxServiceOptions(DeviceOptions):
     """``dmtwisted simulate tax-service``"""
 
@@ -316,6 +340,7 @@ class SimulateOptions(Group):
         ["terminal", None, TerminalOptions, "Simulate a bank terminal."],
         ["tax-service", None, TaxServiceOptions, "Simulate the tax service's fiscal server."],
         ["tax-key", None, TaxKeyOptions, "Create a cashier's key for the tax service."],
+        ["marks", None, MarksOptions, "Simulate a marks service, which knows excise marks."],
     ]
 
 

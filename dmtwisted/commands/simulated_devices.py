@@ -22,6 +22,7 @@ from dmtwisted.commands.control import Action, NotPossible, SimulatedPeer
 from protocols.printers.status import Fault
 from protocols.serial import SerialSettings
 from protocols.simulators.ipp_printer import ENDED, IppPrinter, SimulatedQueue
+from protocols.simulators.marks_service import Mark, MarksService, Mood, marks_site
 from protocols.simulators.paper import Paper
 from protocols.simulators.printer import SimulatedPrinter, simulated_printer
 from protocols.simulators.printer_port import PrinterPort
@@ -127,6 +128,26 @@ class Abort(msgspec.Struct, forbid_unknown_fields=True):
 
     job: int
     reason: str = "aborted-by-system"
+
+
+def marks(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """A marks service, with the actions of people who keep its stock."""
+    service = MarksService(clock, options["token"], options["ledger"])
+    for mark in options["marks"]:
+        service.put(Mark(mark, object=options["object"]))
+
+    def feel(mood: Mood) -> None:
+        service.mood = mood
+
+    return SimulatedPeer(
+        "marks",
+        cast(IProtocolFactory, marks_site(service)),
+        service.scenario,
+        service.ledger.entries,
+        lambda: {"mood": service.mood, "marks": list(service.marks.values())},
+        {"put_mark": Action(service.put, Mark), "mood": Action(feel, Mood)},
+        service.ledger.close,
+    )
 
 
 def ipp(options: Chosen, clock: IReactorTime) -> SimulatedPeer:

@@ -69,6 +69,8 @@ class Surroundings:
     """Seals secrets in the store."""
     folders: tuple[Path, ...] = ()
     """Where settings may name files."""
+    posted: Callable[[], None] = lambda: None
+    """Says that a device has stored letters (`dmtwisted.outbox`), which are due."""
 
     @property
     def changes(self) -> Changes:

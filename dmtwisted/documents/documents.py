@@ -36,6 +36,14 @@ class Good(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     taxlit: str = ""
     comment: str = ""
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Its excise marks, each once, as the till sent them."""
+        if not (self.code_a or self.code_aa):
+            return ()
+        # Not `isspace`: a separator of a DataMatrix is no blank.
+        return tuple(dict.fromkeys(mark for mark in (self.code_a, *self.code_aa) if mark.strip(" ")))
+
     def discounted(self, share: int) -> Good:
         """The same item with ``share`` kopecks less."""
         return msgspec.structs.replace(self, disc=self.disc + share) if share else self
@@ -234,6 +242,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shop's own lines at its end."""
     qr_minutes: bool = False
     """Whether the link of its QR code has the time without seconds."""
+    marks_qr: bool = False
+    """Whether each excise mark is printed as a QR code too."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -75,7 +75,7 @@ def receipt_form(document: Document, fiscal_number: str, copy: bool = False) -> 
         form += (Line(wording.title, "center", bold=True), Rule())
     form += _concerning(document)
     if document.receipt is not None:
-        form += _receipt(document.receipt, document.kind)
+        form += _receipt(document.receipt, document.kind, header.marks_qr)
     elif cash is not None:
         form += _texts(cash.comment_up)
         form += _payment(cash, wording.operation)
@@ -107,13 +107,13 @@ def _concerning(document: Document) -> Iterator[Element]:
         yield Rule()
 
 
-def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
+def _receipt(receipt: Receipt, kind: str, codes: bool) -> Iterator[Element]:
     wording = _WORDINGS[kind]
     if receipt.comment_up:
         yield Line(receipt.comment_up)
         yield Rule()
     for good in receipt.goods:
-        yield from _good(good)
+        yield from _good(good, codes)
     if sum(good.disc != 0 for good in receipt.goods) > 1:
         yield _discount("Усього знижок", "Усього надбавок", receipt.sum_disc)
     if receipt.goods:
@@ -143,7 +143,11 @@ def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
         yield Line(receipt.comment_down)
 
 
-def _good(good: Good) -> Iterator[Element]:
+_SEPARATORS = {29: "<GS>"}
+"""The separator of a DataMatrix, as a line shows it; the QR code has the mark as it is."""
+
+
+def _good(good: Good, codes: bool) -> Iterator[Element]:
     yield Line(f"{quantity(good.cnt)} x {hryvnias(good.price)}")
     if good.code2:
         yield Line(f"УКТЗЕД {good.code2}")
@@ -151,10 +155,10 @@ def _good(good: Good) -> Iterator[Element]:
         yield Line(f"ДКПП {good.code3}")
     if good.code1:
         yield Line(f"Штрих-код {good.code1}")
-    if good.code_a or good.code_aa:
-        for stamp in dict.fromkeys((good.code_a, *good.code_aa)):
-            if stamp:
-                yield Line(f"Акцизна марка {stamp}")
+    for mark in good.marks:
+        yield Line(f"Акцизна марка {mark.translate(_SEPARATORS)}")
+        if codes:
+            yield Qr(mark)
     yield Pair(good.name, f"{hryvnias(good.cost)} {good.taxlit}".rstrip())
     yield from _texts(good.comment)
     if good.disc:

@@ -14,6 +14,7 @@ from dmtwisted.documents import catalogue
 from dmtwisted.documents.catalogue import CARD, CASH, VAT_INSIDE_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
 from dmtwisted.money import half_up, hryvnias
+from dmtwisted.registers.marks import check_row_marks
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.texts import check_receipt, check_row
 from dmtwisted.requests import NEGATIVE, Discount, PayRequest, ReceiptRequest, RowRequest, malformed
@@ -43,6 +44,7 @@ class Rates:
         self._groups = {str(group.code): group for group in settings.tax_groups}
         self._pay_types = {str(code): pay_type for code, pay_type in settings.payments.items()}
         self._default_group = str(settings.default_taxgrp) if settings.default_taxgrp else ""
+        self.marks_gs = settings.marks_gs
 
     def group(self, code: str, device: str) -> TaxGroup:
         """The enabled tax group ``code``; an empty code means the register's default.
@@ -189,6 +191,8 @@ def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
     if not row.name.strip():
         raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
     check_row(row, index)
+    if row.code_a or row.code_aa:
+        check_row_marks(row, index, rates.marks_gs)
     for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
         if value < 0:
             raise malformed(f"fiscal.receipt.rows[{index}].{member}", NEGATIVE)

@@ -13,7 +13,7 @@ What is stored at each step of a document, and what happens if the power goes af
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -30,6 +30,8 @@ from dmtwisted.registers import infos, kept, totals
 from dmtwisted.registers.asking import Asking, Became
 from dmtwisted.registers.channels.interface import Absent, Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
 from dmtwisted.registers.kept import Kept, Moments, Revocation
+from dmtwisted.registers.mark_rules import MarkRules, taken
+from dmtwisted.registers.marks import released, sells
 from dmtwisted.registers.offline_time import offline_left
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import BY_ITSELF, RegisterState, Session
@@ -37,7 +39,7 @@ from dmtwisted.registers.unheard import Unheard
 from dmtwisted.registers.warnings import due_warnings
 from dmtwisted.results import Action, Refused, Res, Text, joined
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import DocumentIntent, Intent, OperationRow, Outcome, State
+from dmtwisted.store.values import DocumentIntent, Intent, MarkMove, OperationRow, Outcome, State
 from dmtwisted.wording import wording
 
 VOIDS = 8
@@ -59,6 +61,8 @@ class Submission:
     """Set where the tax service is at the other end of a link."""
     revocation: Revocation | None = None
     """Of a session's opening document: what has to be known of the document that was lost before it."""
+    step: MarkMove | None = None
+    """What becomes of its excise marks when it is accepted."""
 
     @property
     def stays_here(self) -> bool:
@@ -84,7 +88,9 @@ class Books:
         channel: IFiscalChannel,
         clock: ServiceClock,
         asking: Asking,
+        posted: Callable[[], None],
     ) -> None:
+        self.rules, self._posted = MarkRules(settings), posted
         self.n, self.name, self._settings = device_n, name, settings
         self.store, self.channel, self.clock, self.asking = store, channel, clock, asking
         self.unheard = Unheard(device_n, name, store, clock)
@@ -161,14 +167,19 @@ class Books:
         fingerprint: bytes,
         language: str,
         warnings: Sequence[Warning] = (),
+        heir_of: int = 0,
     ) -> bytes | OperationRow:
         """Store the intent, submit the documents, store the outcome.
 
         :param warnings: those of the answer, besides what should be seen to.
+        :param heir_of: the operation that is made again, whose excise marks pass to this one.
         :returns: the answer, or the operation that has the key already.
-        :raises Refused: as `submit` does.
+        :raises Refused: 2101 when another receipt holds one of its excise marks; as `submit` does.
         """
         head = submissions[0].document
+        reserving = self.rules.reserved(head, heir_of)
+        if reserving is not None or not sells(head):
+            submissions[0].step = self.rules.moved(head)
         reached("document.before-intent")
         try:
             reserved = await self.store.reserve(
@@ -192,8 +203,11 @@ class Books:
                         for submission in submissions
                     ],
                     request=_kept_of(submissions),
+                    marks=reserving,
                 )
             )
+            if reserved.taken is not None:
+                raise await taken(self.store, head, reserved.taken)
             if reserved.known is not None:
                 return reserved.known
             reached("document.intent-stored")
@@ -233,7 +247,7 @@ class Books:
                     await self.void(n, submission.document, refused.res)
                     self.stored = totals.encode(self.state)
                 else:
-                    await self.conclude(n, State.REFUSED, refused.res)
+                    await self.conclude(n, State.REFUSED, refused.res, step=released(submission.document))
                 reached("document.refusal-stored")
                 raise refused
             else:
@@ -306,6 +320,8 @@ class Books:
         answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)
         sold = {} if head.kind != documents.SALE else self._newly_sold(head)
+        step = submissions[0].step
+        letters = [] if step is None else self.rules.letters(head, self.n, self.clock.now())
         await self.store.conclude(
             Outcome(
                 n=n,
@@ -319,8 +335,12 @@ class Books:
                 shift=head.shift,
                 sold=sold,
                 request=_kept_of(submissions),
+                marks=step,
+                letters=letters,
             )
         )
+        if letters:
+            self._posted()
         reached("document.outcome-stored")
         self.state, self.stored, self.is_new = after, stored, False
         self.sold = {} if head.kind == documents.OPEN else {**self.sold, **sold} if sold else self.sold
@@ -346,7 +366,7 @@ class Books:
         if not self.is_new and document.offline is None and document.number == self.state.next_number:
             self.state.voids = (*self.state.voids, n)[-VOIDS:]
             remembered = totals.encode(self.state)
-        await self.conclude(n, State.REFUSED, res, register_state=remembered)
+        await self.conclude(n, State.REFUSED, res, register_state=remembered, step=released(document))
 
     async def conclude(
         self,
@@ -355,6 +375,7 @@ class Books:
         res: Res = Res.TAX_SERVICE_UNAVAILABLE,
         register_state: bytes | None = None,
         request: bytes = b"",
+        step: MarkMove | None = None,
     ) -> None:
         """Store that an operation has no answer: it was refused, or its outcome is unknown."""
         await self.store.conclude(
@@ -366,6 +387,7 @@ class Books:
                 res=res.code,
                 register_state=register_state,
                 request=request,
+                marks=step,
             )
         )
 

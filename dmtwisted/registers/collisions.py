@@ -107,6 +107,8 @@ class Collisions:
             Submission(documents.decode(row.value), row.sent, row.fiscal_number, moments=times.get(row.number))
             for row in operation.documents
         ]
+        # Whether marks are checked may have been set otherwise since, and a void document has released its own.
+        submissions[0].step = self._books.rules.moved(submissions[0].document, again=True)
         late: Submission | None = None
         for index, submission in enumerate(submissions):
             if submission.fiscal_number:
@@ -182,7 +184,9 @@ class Collisions:
         if lost is None or offline is None:
             return
         again = self._drafting.again(documents.decode(lost.value), books.state)
-        done = await books.fiscalise([await books.prepare(again)], lost.kind, lost.key, lost.fingerprint, "uk")
+        done = await books.fiscalise(
+            [await books.prepare(again)], lost.kind, lost.key, lost.fingerprint, "uk", heir_of=lost.operation
+        )
         reached("offline.made-again")
         assert isinstance(done, bytes), "the tag of a document that is made again was freed"
         assert again.offline is not None

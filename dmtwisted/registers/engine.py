@@ -20,6 +20,7 @@ from dmtwisted.devices.driver import BadSettings
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Receipt
 from dmtwisted.documents.paper import DocumentPaper
+from dmtwisted.outbox import Later
 from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.breaker import COSTLY_S
@@ -29,6 +30,8 @@ from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.infos import CommonInfo
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
 from dmtwisted.registers.local import LocalTasks
+from dmtwisted.registers.mark_rules import IMarks
+from dmtwisted.registers.marks import marks_of
 from dmtwisted.registers.offline_sessions import OfflineSessions
 from dmtwisted.registers.offline_time import MINUTE, month_spent, offline_left
 from dmtwisted.registers.settings import RegisterSettings, coming, overruled, value_of
@@ -39,7 +42,7 @@ from dmtwisted.registers.warnings import coming_warnings
 from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res, one_of
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import DocumentQuery, OperationRow
+from dmtwisted.store.values import DocumentQuery, LetterRow, OperationRow
 
 _fingerprint = msgspec.msgpack.Encoder().encode
 
@@ -53,6 +56,7 @@ class SoftwareRegister:
 
     :param revokes: whether it goes offline though a document may have arrived, which is made again then.
     :param insist: lets the next question through to a tax service that did not answer just now.
+    :param marks: is asked for excise marks before a sale. :param posted: says that there are letters to tell.
     """
 
     log = Logger()
@@ -68,15 +72,18 @@ class SoftwareRegister:
         clock: ServiceClock,
         revokes: bool = False,
         insist: Callable[[], None] = nothing,
+        marks: IMarks | None = None,
+        posted: Callable[[], None] = nothing,
     ) -> None:
         self._n, self._name, self._settings, self._revokes = device_n, name, settings, revokes
         self._store, self._channel, self._clock = store, channel, clock
         self._calendar = calendar = Calendar(settings, fisid, clock)
+        self._marks = marks
         self._fisid = fisid
         self._drafting = Drafting(name, settings, calendar, channel.dtype, channel.desk, clock)
         self._local = LocalTasks(device_n, calendar, channel.dtype, store, clock)
         self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0)
-        self._books = Books(device_n, name, settings, store, channel, clock, self._asking)
+        self._books = Books(device_n, name, settings, store, channel, clock, self._asking, posted)
         self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)
         self._sessions = OfflineSessions(self._books, self._drafting)
@@ -133,6 +140,7 @@ class SoftwareRegister:
         books, tagged = self._books, fiscal.task in TAGGED
         like = self._like(request, fingerprint)
         told = self._unheard.due(like)
+        warnings: list[Warning] = []
         # What a card was charged for is not answered with another receipt.
         if like and self._settings.untagged_repeat == "return" and not request.paid:
             returned = await self._returned(like, language)
@@ -143,6 +151,7 @@ class SoftwareRegister:
                 draft = self._drafting.draft(request, books.state, books.sold)
                 if draft.kind == documents.RETURN:
                     draft = await self._with_purchase(draft)
+                warnings = await self._check_marks(draft, request.tag, language)
             else:
                 draft = self._drafting.storno(request, books.state, await self._last_document())
             submissions = [await books.prepare(draft)]
@@ -157,7 +166,7 @@ class SoftwareRegister:
             return self._repeat(known, request, fingerprint, language)
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (KIND, request.tag) if tagged else (UNTAGGED, f"storno of {books.state.last.number}")
-        warnings = [warning_of(receipt, language) for receipt in told]
+        warnings += [warning_of(receipt, language) for receipt in told]
         if draft.kind == documents.Z and self._settings.dated:
             warnings += coming_warnings(self._settings, draft.at, language)
         done = await books.fiscalise(submissions, kind, key, fingerprint, language, warnings)
@@ -179,6 +188,20 @@ class SoftwareRegister:
         if not days:
             return draft
         return msgspec.structs.replace(draft, receipt=msgspec.structs.replace(receipt, purchase_date=days[0]))
+
+    async def _check_marks(self, draft: Document, tag: str, language: str) -> list[Warning]:
+        """See that the excise marks of a sale may be sold, as far as that is known without the store.
+
+        :returns: warnings of what the settings let pass.
+        :raises Refused: 2101, 2102 or 2103 when they may not.
+        """
+        warnings = self._books.rules.check(draft, self._books.state.offline is not None, language)
+        if self._marks is None or draft.kind != documents.SALE or not (found := marks_of(draft)):
+            return warnings
+        # A repeat of the tag is no second sale: its marks are sold, and rightly so.
+        if await self._known(tag) is None:
+            warnings += await self._marks.check(draft, found, language)
+        return warnings
 
     def _like(self, request: TaskRequest, fingerprint: bytes) -> bytes:
         """The content by which a task without a tag may be the repeat of an unheard receipt; empty for any other."""
@@ -415,6 +438,8 @@ class SoftwareRegister:
         await self._settled()
         draft = self._drafting.draft(request, self._books.state, self._books.sold)
         assert draft.receipt is not None
+        await self._check_marks(draft, request.tag, "uk")
+        await self._books.rules.see(self._store, draft)
         return draft.receipt
 
     def owed(self, asked: ReceiptRequest) -> int:
@@ -474,6 +499,12 @@ class SoftwareRegister:
                 for row in coming(self._settings, day_of(at))
             ],
         }
+
+    async def tell_mark(self, letter: LetterRow) -> None:
+        """Tell the marks service what was sold: see `TellsMarks`."""
+        if self._marks is None:
+            raise Later("the register has no marks service now")
+        await self._marks.tell(letter)
 
     def stop_asking(self) -> None:
         """Ask no more for a document whose answer was lost: see `AsksMeanwhile`."""

@@ -13,6 +13,7 @@ from dmtwisted.documents.model import Element
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
+from dmtwisted.store.values import LetterRow
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
 X_REPORT, Z_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE = 10, 11, 12, 13
@@ -130,6 +131,14 @@ class Remembering(Protocol):
 
         :raises StoreFailed: when the store did not confirm it.
         """
+
+
+@runtime_checkable
+class TellsMarks(Protocol):
+    """A register that tells a marks service what it sold."""
+
+    async def tell_mark(self, letter: LetterRow) -> None:
+        """Tell one letter: see `dmtwisted.outbox.Send`."""
 
 
 @runtime_checkable

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from ipaddress import ip_address
 from typing import Annotated, Literal, TypeVar, cast
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -134,6 +136,41 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             "return that receipt instead, or do it as any other"
         ),
     ] = "warn"
+    marks_check: Annotated[
+        Literal["off", "local", "service"],
+        Meta(
+            description="Whether an excise mark that was sold is refused: not; by the sales of this service; "
+            "by these and by the marks service at `marks_url`"
+        ),
+    ] = "off"
+    marks_repeat: Annotated[
+        bool, Meta(description="Drinks by the glass: the mark of one bottle may be sold in several receipts")
+    ] = False
+    marks_count: Annotated[
+        Literal["off", "warn", "refuse"],
+        Meta(description="A row of whole units with fewer marks than units: sold, sold with a warning, refused"),
+    ] = "off"
+    marks_offline: Annotated[
+        Literal["sell", "refuse"],
+        Meta(description="Goods with marks while the register is offline or the marks service is silent"),
+    ] = "sell"
+    marks_stale: Annotated[
+        Literal["sell", "refuse"], Meta(description="A mark of which the marks service has only old data")
+    ] = "sell"
+    marks_url: Annotated[str, Meta(max_length=2000, description="Address of the marks service")] = ""
+    marks_token: Annotated[str, Meta(max_length=200, description="By which the marks service knows us")] = ""
+    marks_object: Annotated[
+        str,
+        Meta(max_length=100, description="Code of this shop in the marks service; empty: any shop's marks"),
+    ] = ""
+    marks_gs: Annotated[
+        str,
+        Meta(
+            pattern="^[!-~]{0,8}$",
+            description="What stands for the separator GS of a mark in the tax service's document; empty refuses it",
+        ),
+    ] = ""
+    marks_qr: Annotated[bool, Meta(description="Print each excise mark as a QR code too")] = False
     cloud_token: Annotated[
         str,
         Meta(
@@ -161,6 +198,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             msgspec.structs.force_setattr(self, "offline_probe_s", float(law.LONGEST_PROBE_S))
         self._check_batch()
         self._check_dated()
+        self._check_marks()
         if self.template:
             # The author of the template sees a mistake now; the cashier would see it on every receipt.
             try:
@@ -179,6 +217,15 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
                 on_day(self, row.valid_from)
             except ValueError as error:
                 raise ValueError(f"on {row.valid_from} {row.setting}: {error}") from None
+
+    def _check_marks(self) -> None:
+        """See that the marks service can be asked, and that nobody else reads the token on the way."""
+        if self.marks_check == "service" and not self.marks_url:
+            raise ValueError("marks_url: the address of the marks service is expected")
+        if self.marks_url:
+            host = web_address("marks_url", self.marks_url)
+            if self.marks_url.startswith("http:") and not is_loopback(host):
+                raise ValueError("marks_url: to another machine https is expected, for the token travels there")
 
     def _check_batch(self) -> None:
         """See that batch mode charges only payment types that the register has, and no rounding."""
@@ -259,11 +306,34 @@ def overruled(settings: RegisterSettings, before: RegisterSettings, day: str) ->
     return None
 
 
-SECRETS = ("cloud_token",)
+SECRETS = ("cloud_token", "marks_token")
 """The secrets among them, which a driver names among its own."""
 
-RECEIVERS: dict[str, tuple[str, ...]] = {"cloud_token": ()}
-"""Programs bring that one; it goes nowhere."""
+RECEIVERS: dict[str, tuple[str, ...]] = {"cloud_token": (), "marks_token": ("marks_url",)}
+"""Programs bring the first one; it goes nowhere."""
 
 ROUNDING = ("округл", "rounding")
 """Words in the name of a payment type that is the rounding."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` names this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def web_address(name: str, url: str) -> str:
+    """The host of an address.
+
+    :raises ValueError: when it is malformed; the text names the member.
+    """
+    try:
+        address = urlsplit(url)
+        host = None if address.port == 0 else address.hostname
+    except ValueError:
+        host = None
+    if host is None or address.scheme not in ("https", "http") or not url.isascii():
+        raise ValueError(f"{name}: an address like https://host:port/path is expected")
+    return host

@@ -25,7 +25,7 @@ LONGEST_PAY = 16_384
 NO_ROW = "-"
 """What 1089 says instead of a position when the text belongs to no row."""
 
-_ROW = ("name", "comment", "code", "code1", "code2", "code3", "code_a")
+_ROW = ("name", "comment", "code", "code1", "code2", "code3")
 _RECEIPT = ("comment_up", "comment_down", "purchase_receipt_fisn", "purchase_rro_fisn")
 _PAY = (
     *("comment", "comment_up", "comment_down", "paysys", "rrn", "cardmask", "term_id"),
@@ -35,16 +35,14 @@ _row_texts, _receipt_texts, _pay_texts = attrgetter(*_ROW), attrgetter(*_RECEIPT
 
 
 def check_row(row: RowRequest, index: int) -> None:
-    """Check the texts of ``fiscal.receipt.rows[index]``.
+    """Check the texts of ``fiscal.receipt.rows[index]``, but for its marks (`dmtwisted.registers.marks`).
 
     :raises Refused: 1089.
     """
     texts = _row_texts(row)
     # One check is enough for texts that are all printable; those with line breaks are checked one by one.
-    if not ("".join(texts).isprintable() and "".join(row.code_aa).isprintable()):
-        stamps = {f"code_aa[{n}]": stamp for n, stamp in enumerate(row.code_aa)}
-        named = (*zip(_ROW, texts, strict=True), *stamps.items())
-        _check(f"fiscal.receipt.rows[{index}]", named, index + 1)
+    if not "".join(texts).isprintable():
+        _check(f"fiscal.receipt.rows[{index}]", zip(_ROW, texts, strict=True), index + 1)
 
 
 def check_receipt(receipt: ReceiptRequest) -> None:

@@ -111,11 +111,9 @@ class MarkStep(StrEnum):
     """What an outcome does with marks."""
 
     SPEND = "spend"
-    """Those of the operation are sold."""
+    """Those of the operation are sold; those named are, where it holds none and nobody else does."""
     RELEASE = "release"
     """Those of the operation may be sold again: it certainly did not happen."""
-    HOLD = "hold"
-    """They are reserved for the operation again: it was believed not to have happened."""
     FREE = "free"
     """They came back with a return."""
     TAKE_BACK = "take_back"
@@ -123,12 +121,13 @@ class MarkStep(StrEnum):
 
 
 class MarkMove(msgspec.Struct, frozen=True, array_like=True):
-    """A step with marks, in the same transaction as the outcome; SPEND and RELEASE know theirs by the operation."""
+    """A step with marks, in the same transaction as the outcome; the store knows those of the operation."""
 
     step: MarkStep
     marks: list[str] = []
     shared: bool = False
     number: int = 0
+    at: int = 0
 
 
 class Letter(msgspec.Struct, frozen=True, array_like=True):

@@ -119,6 +119,30 @@ SETTINGS: dict[str, SettingWords] = {
         "Той самий чек без tag після втраченої відповіді: warn: пробити з попередженням; return: повернути перший; "
         "sell: пробити",
     ),
+    "marks_check": _words(
+        "Перевіряти акцизні марки",
+        "Check excise marks",
+        "off: ні; local: не продавати двічі на касах цього сервісу; service: ще й питати сховище марок",
+    ),
+    "marks_repeat": _words(
+        "Продаж на розлив", "Sale by the glass", "Марку відкритої пляшки можна продавати в кількох чеках"
+    ),
+    "marks_count": _words(
+        "Марок менше, ніж одиниць", "Fewer marks than units", "off: продавати; warn: з попередженням; refuse: ні"
+    ),
+    "marks_offline": _words(
+        "Марки без зв’язку", "Marks without a link", "Коли каса офлайн або сховище марок мовчить: sell чи refuse"
+    ),
+    "marks_stale": _words(
+        "Застарілі дані про марку", "Old data of a mark", "Сховище марок її не знає або дані старі: sell чи refuse"
+    ),
+    "marks_url": _words("Адреса сховища марок", "Address of the marks service", "https, крім цього комп’ютера"),
+    "marks_token": _words("Токен сховища марок", "Token of the marks service"),
+    "marks_object": _words("Код об’єкта в сховищі марок", "Code of this shop there", "Порожнє: марки всіх об’єктів"),
+    "marks_gs": _words(
+        "Замість роздільника GS", "Instead of the separator GS", "Знаки для XML податкової; порожнє: відмовляти"
+    ),
+    "marks_qr": _words("QR-код марки на чеку", "QR code of marks", "Друкувати кожну марку ще й кодом"),
     "cloud_token": _words(
         "Токен хмарної каси", "Cloud register token", "Ним програма, написана для хмарної каси, називає цю касу"
     ),

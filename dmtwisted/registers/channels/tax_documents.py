@@ -19,6 +19,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, Receipt, ReportSide
+from dmtwisted.registers.marks import written as written_mark
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
@@ -79,6 +80,8 @@ class Desk:
     cashier: str = ""
     groups: Mapping[int, TaxGroup] = field(default_factory=dict)
     payments: Mapping[int, PayType] = field(default_factory=dict)
+    marks_gs: str = ""
+    """Stands for the separator of excise marks."""
 
     def pay_code(self, pay_type: int) -> int:
         """``PAYFORMCD`` of a payment type; its number when the register has no such type any more."""
@@ -256,7 +259,6 @@ def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any
 def _row(good: Good, desk: Desk) -> BodyRow:
     group = desk.groups.get(good.taxgrp)
     letters = "".join(dict.fromkeys(tax.letter for tax in _taxes_of(group)))
-    stamps = dict.fromkeys(label for label in (good.code_a, *good.code_aa) if label.strip())
     return BodyRow(
         code=_text(good.code, 64),
         barcode=_text(good.code1, 64),
@@ -271,7 +273,8 @@ def _row(good: Good, desk: Desk) -> BodyRow:
         discounttype=0 if good.disc else None,
         discountsum=good.disc or None,
         comment=_text(good.comment),
-        exciselabels=tuple(ExciseRow(exciselabel=_text(label, 64) or "") for label in stamps),
+        # Never cut or rewritten: what cannot be written was refused (`dmtwisted.registers.marks`).
+        exciselabels=tuple(ExciseRow(exciselabel=written_mark(mark, desk.marks_gs)) for mark in good.marks),
     )
 
 

@@ -72,12 +72,14 @@ class Register:
     :param number: its fiscal number; 0 when the settings have none.
     :param local: its number within the outlet. :param testing: whether its documents are tests.
     :param terms: gives its tax groups and payment types, as they are valid for its shift.
+    :param marks_gs: stands for the separator of excise marks.
     """
 
     number: int
     local: int
     testing: bool
     terms: Callable[[], Terms]
+    marks_gs: str = ""
 
 
 @implementer(IFiscalChannel)
@@ -139,6 +141,7 @@ class TaxServiceChannel:
             cashier=self._key.subject,
             groups=terms.groups,
             payments=terms.payments,
+            marks_gs=self._register.marks_gs,
         )
         return await self._signed(written(document, desk), document)
 

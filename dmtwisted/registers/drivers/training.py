@@ -9,6 +9,7 @@ from msgspec import Meta
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
 from dmtwisted.registers.channels.training import TrainingChannel
 from dmtwisted.registers.engine import SoftwareRegister
+from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.settings import RECEIVERS, SECRETS, RegisterSettings
 from dmtwisted.store.values import DeviceRow
 from protocols.simulators.tax_service import TaxService
@@ -51,7 +52,12 @@ class TrainingRegister(SoftwareRegister):
         ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
         self.tax_service = TaxService(fisid, around.clock.seconds, ledger)
         channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s, settings.key_valid_to)
-        super().__init__(row.n, row.name, fisid, settings, around.store, channel, around.clock)
+        marks = service_of(settings, around)
+        super().__init__(
+            *(row.n, row.name, fisid, settings, around.store, channel, around.clock),
+            marks=marks,
+            posted=around.posted,
+        )
 
     def close(self) -> None:
         """Close the ledger."""

@@ -17,6 +17,7 @@ from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
 from dmtwisted.registers.channels.time_stamps import MUST, OFF, TimeStamps
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.keys import ISigningKey, SigningKey
+from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.prro.trust import Trusted, roots_of
 from dmtwisted.registers.settings import OF_A_SHIFT, on_day
@@ -50,6 +51,7 @@ class PrroRegister(SoftwareRegister):
                 local=settings.local_number,
                 testing=settings.testing,
                 terms=self._terms,
+                marks_gs=settings.marks_gs,
             ),
             self._key,
             breaker,
@@ -71,6 +73,8 @@ class PrroRegister(SoftwareRegister):
             around.clock,
             revokes=settings.offline_after_lost_answer == "revoke",
             insist=breaker.insist,
+            marks=service_of(settings, around),
+            posted=around.posted,
         )
 
     async def resolve(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -10,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from dmtwisted.documents.catalogue import PayType, tax_payments
-from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.settings import RegisterSettings, is_loopback, web_address
 
 SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
 """The fiscal server, also for test documents (docs/reference/tax-service.md#transport)."""
@@ -78,16 +77,16 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
 
     def __post_init__(self) -> None:
         RegisterSettings.__post_init__(self)
-        host = _address("server_url", self.server_url)
+        host = web_address("server_url", self.server_url)
         if self.server_url.rstrip("/") == OLD_SERVER_URL:
             # The tax service takes the same documents at both; an installation that named the old address sells on.
             msgspec.structs.force_setattr(self, "server_url", SERVER_URL)
         elif self.server_url.startswith("http:") and not is_loopback(host):
             raise ValueError("server_url: a tax server on another machine needs https, else anyone can answer for it")
         if self.time_stamp_url:
-            _address("time_stamp_url", self.time_stamp_url)
+            web_address("time_stamp_url", self.time_stamp_url)
         if self.signer_url:
-            host = _address("signer_url", self.signer_url)
+            host = web_address("signer_url", self.signer_url)
             if self.signer_url.startswith("http:") and not is_loopback(host):
                 raise ValueError(
                     "signer_url: to another machine https is expected, for receipts and token travel there"
@@ -107,26 +106,3 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
     def stays(self) -> bool:
         """Whether the server is on this machine: a simulator, for all that is known."""
         return is_loopback(urlsplit(self.server_url).hostname or "")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether ``host`` names this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _address(name: str, url: str) -> str:
-    """The host of an address.
-
-    :raises ValueError: when it is malformed; the text names the member.
-    """
-    try:
-        address = urlsplit(url)
-        host = None if address.port == 0 else address.hostname
-    except ValueError:
-        host = None
-    if host is None or address.scheme not in ("https", "http") or not url.isascii():
-        raise ValueError(f"{name}: an address like https://host:port/path is expected")
-    return host

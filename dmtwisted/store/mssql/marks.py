@@ -48,14 +48,13 @@ def hold(link: Link, n: int, intent: Intent) -> None:
         )
     for mark in intent.marks.marks:
         if not link.ask("SELECT 1 FROM mark WHERE mark = %s AND operation_n = %s", (keep(mark), n)):
-            _insert(link, n, intent.device_n, number, at, mark, intent.marks.shared)
+            row = MarkRow(mark, intent.device_n, n, number, "", at, "reserved")
+            _insert(link, row, n if intent.marks.shared else 0)
 
 
-def _insert(link: Link, n: int, device_n: int, number: int, at: int, mark: str, shared: bool) -> None:
-    link.ask(
-        f"INSERT INTO mark ({_COLUMNS}, place) VALUES (%s, %s, %s, %s, '', %s, 'reserved', %s)",
-        (keep(mark), device_n, n, number, at, n if shared else 0),
-    )
+def _insert(link: Link, row: MarkRow, place: int) -> None:
+    values = (keep(row.mark), row.device_n, row.operation_n, row.number, keep(row.fiscal_number), row.at, row.state)
+    link.ask(f"INSERT INTO mark ({_COLUMNS}, place) VALUES (%s, %s, %s, %s, %s, %s, %s, %s)", (*values, place))
 
 
 def move(link: Link, outcome: Outcome, step: MarkMove, again: bool) -> None:
@@ -64,17 +63,18 @@ def move(link: Link, outcome: Outcome, step: MarkMove, again: bool) -> None:
     :param again: whether the outcome is stored already, by a first try whose answer was lost.
     """
     if step.step is MarkStep.SPEND:
+        fiscal_number = next(iter(outcome.fiscal_numbers.values()), "")
         link.ask(
             "UPDATE mark SET state = 'sold', fiscal_number = %s WHERE operation_n = %s",
-            (keep(next(iter(outcome.fiscal_numbers.values()), "")), outcome.n),
+            (keep(fiscal_number), outcome.n),
         )
+        place = outcome.n if step.shared else 0
+        for mark in () if link.changed else step.marks:
+            if not link.ask("SELECT 1 FROM mark WHERE mark = %s AND place = %s", (keep(mark), place)):
+                row = MarkRow(mark, outcome.device_n, outcome.n, step.number, fiscal_number, step.at, "sold")
+                _insert(link, row, place)
     elif step.step is MarkStep.RELEASE:
         link.ask("DELETE FROM mark WHERE operation_n = %s", (outcome.n,))
-    elif step.step is MarkStep.HOLD:
-        place = outcome.n if step.shared else 0
-        for mark in step.marks:
-            if not link.ask("SELECT 1 FROM mark WHERE mark = %s AND place = %s", (keep(mark), place)):
-                _insert(link, outcome.n, outcome.device_n, step.number, outcome.at, mark, step.shared)
     elif not again:
         for mark in step.marks:
             if step.step is MarkStep.FREE:

@@ -63,16 +63,18 @@ def moved(outcome: Outcome, step: MarkMove) -> tuple[str, Sequence[Any]]:
     if step.step is MarkStep.SPEND:
         fiscal_number = next(iter(outcome.fiscal_numbers.values()), "")
         what = "UPDATE mark SET state = 'sold', fiscal_number = %s FROM op WHERE mark.operation_n = op.n"
-        return f"marked AS ({what})", [fiscal_number]
+        if not step.marks:
+            return f"marked AS ({what})", [fiscal_number]
+        return (
+            f"marked AS ({what}), found AS (INSERT INTO mark "
+            "(mark, place, device_n, operation_n, number, fiscal_number, at, state) "
+            f"SELECT m, {'op.n' if step.shared else '0'}, op.device_n, op.n, %s, %s, %s, 'sold' "
+            "FROM op, unnest(%s) AS m WHERE NOT EXISTS (SELECT 1 FROM mark WHERE operation_n = op.n) "
+            "ON CONFLICT DO NOTHING)",
+            [fiscal_number, step.number, fiscal_number, step.at, step.marks],
+        )
     if step.step is MarkStep.RELEASE:
         return "marked AS (DELETE FROM mark USING op WHERE mark.operation_n = op.n)", []
-    if step.step is MarkStep.HOLD:
-        return (
-            "marked AS (INSERT INTO mark (mark, place, device_n, operation_n, number, fiscal_number, at, state) "
-            f"SELECT m, {'op.n' if step.shared else '0'}, op.device_n, op.n, %s, '', %s, 'reserved' "
-            "FROM op, unnest(%s) AS m ON CONFLICT DO NOTHING)",
-            [step.number, outcome.at, step.marks],
-        )
     sold = "DELETE FROM mark USING op, was WHERE was.state <> 'done' AND mark.mark = ANY(%s) AND mark.state = 'sold'"
     if step.step is MarkStep.FREE:
         return (

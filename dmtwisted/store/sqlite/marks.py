@@ -34,31 +34,31 @@ def hold(db: sqlite3.Connection, n: int, intent: Intent) -> None:
             "UPDATE mark SET operation_n = ?, number = ?, at = ? WHERE operation_n = ?",
             (n, number, at, intent.marks.heir_of),
         )
-    _insert(db, n, intent.device_n, number, at, intent.marks.marks, intent.marks.shared)
+    place = n if intent.marks.shared else 0
+    _insert(db, [(mark, place, intent.device_n, n, number, "", at, "reserved") for mark in intent.marks.marks])
 
 
-def _insert(
-    db: sqlite3.Connection, n: int, device_n: int, number: int, at: int, marks: list[str], shared: bool
-) -> None:
-    place = n if shared else 0
+def _insert(db: sqlite3.Connection, rows: list[tuple[object, ...]]) -> None:
     db.executemany(
         "INSERT INTO mark (mark, place, device_n, operation_n, number, fiscal_number, at, state) "
-        "VALUES (?, ?, ?, ?, ?, '', ?, 'reserved') ON CONFLICT DO NOTHING",
-        [(mark, place, device_n, n, number, at) for mark in marks],
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        rows,
     )
 
 
 def move(db: sqlite3.Connection, outcome: Outcome, step: MarkMove) -> None:
     """The step with marks that belongs to an outcome."""
     if step.step is MarkStep.SPEND:
-        db.execute(
-            "UPDATE mark SET state = 'sold', fiscal_number = ? WHERE operation_n = ?",
-            (next(iter(outcome.fiscal_numbers.values()), ""), outcome.n),
-        )
+        fiscal_number = next(iter(outcome.fiscal_numbers.values()), "")
+        held = db.execute(
+            "UPDATE mark SET state = 'sold', fiscal_number = ? WHERE operation_n = ?", (fiscal_number, outcome.n)
+        ).rowcount
+        if step.marks and not held:
+            place = outcome.n if step.shared else 0
+            more = (place, outcome.device_n, outcome.n, step.number, fiscal_number, step.at, "sold")
+            _insert(db, [(mark, *more) for mark in step.marks])
     elif step.step is MarkStep.RELEASE:
         db.execute("DELETE FROM mark WHERE operation_n = ?", (outcome.n,))
-    elif step.step is MarkStep.HOLD:
-        _insert(db, outcome.n, outcome.device_n, step.number, outcome.at, step.marks, step.shared)
     elif step.step is MarkStep.FREE:
         db.executemany(
             "DELETE FROM mark WHERE mark = ? AND state = 'sold' AND place = "
