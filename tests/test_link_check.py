@@ -22,7 +22,7 @@ from dmtwisted.registers.settings import FRESH
 from dmtwisted.store.values import CHANGE, OperationQuery
 from protocols.fiscal.bodies import MOST_BYTES, restore
 from tests.batch_desk import Blows
-from tests.prro_shop import PrroShop
+from tests.prro_shop import FIRST, PrroShop
 from tests.shop import sale
 from tests.test_lost_online import BLOWS
 from tests.test_offline_switch import GONE, HOUR, went
@@ -431,3 +431,58 @@ class LeftTests(LinkCase):
         driver = self.shop.core.devices.drivers["register", "prro"]
         for outside in (23.9, 36.1):
             self.assertRaises(BadSettings, driver.read, {"offline_limit_h": outside})
+
+
+class CountedTests(LinkCase):
+    """The two ways to count offline time: from the opening until now, and to the last receipt or Z."""
+
+    VECTORS = (
+        # minutes from the opening to the last receipt, and to the next sale; what that is answered with
+        (0, 34 * 60 + 59, 0),
+        (0, 35 * 60 + 1, 1062),
+        (60, 34 * 60 + 59, 0),
+        (60, 35 * 60 + 1, 1062),
+        (34 * 60 + 59, 35 * 60 + 1, 1062),
+    )
+
+    def test_session(self) -> None:
+        """The longer way decides about a sale; the shorter one counts into the month, as at the tax service."""
+        for last, now, res in self.VECTORS:
+            self.setUp()
+            self.shop.rules(*GONE)
+            self.sell(1)
+            self.shop.clock.advance(last * 60)
+            self.assertEqual(self.sell(1)["res"], 0)
+            self.shop.clock.advance((now - last) * 60)
+            self.assertEqual(self.sell(1)["res"], res, (last, now))
+            self.shop.rules()
+            self.assertEqual(self.go("online"), 0)
+            minutes = last if res else now
+            self.assertEqual(self.month(), minutes * 60_000)
+            record = self.shop.far_end.books.registers[FIRST].offline
+            self.assertEqual(record.months, {"202609": minutes})
+
+    def month(self) -> int:
+        """Milliseconds of the month, in sessions that have ended."""
+        spent: int = self.shop.built()._books.state.offline_month.spent
+        return spent
+
+    def test_month(self) -> None:
+        """A session that would make the month longer than 168 hours ends at them; the next month begins in Kyiv."""
+        for spent, res in ((166 * 60 + 1, 1042), (165 * 60 + 59, 0)):
+            self.setUp()
+            # From 21 September 09:00 to 30 September 22:00 in Kyiv.
+            self.shop.clock.advance((9 * 24 + 13) * HOUR)
+            self.assertEqual((self.do(11)["res"], self.do(0)["res"]), (0, 0))
+            books = self.shop.built()._books
+            books.state.offline_month = totals.OfflineMonth("202609", spent * 60_000)
+            books.stored = totals.encode(books.state)
+            self.shop.rules(*GONE)
+            self.assertEqual(self.sell(1)["info"]["isoffline"], True)
+            # Past midnight: the session counts where it began.
+            self.shop.clock.advance(2 * HOUR)
+            self.assertEqual(self.sell(1)["res"], res, spent)
+            self.shop.rules()
+            self.assertEqual(self.go("online"), 0)
+        self.shop.rules(*GONE)
+        self.assertEqual(self.sell(1)["info"]["offline_left"]["month_min"], 168 * 60)

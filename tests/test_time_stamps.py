@@ -110,6 +110,18 @@ class RegisterTests(SynchronousTestCase):
         self.assertEqual(shop.kinds(), ["open", "offline_begin", "sale", "offline_end"])
         self.assertFalse(self.sell(shop)["info"]["isoffline"])
 
+    def test_provider_stays_away(self) -> None:
+        """A register that asks before each offline receipt does not go to and fro for want of stamps."""
+        shop = self.shop_with("must")
+        shop.settings("one", offline_probe_before_receipt=True)
+        self.provider.error = NotReached("connection refused")
+        for _ in range(3):
+            self.assertEqual(self.sell(shop)["info"]["isoffline"], True)
+        self.assertEqual(shop.kinds(), ["open"])
+        self.provider.error = None
+        shop.clock.pump([1] * 62)
+        self.assertFalse(self.sell(shop)["info"]["isoffline"])
+
     def test_try(self) -> None:
         """A stamp that is not given costs nothing but its question."""
         shop = self.shop_with("try")

@@ -149,7 +149,10 @@ def shift(shop: Shop) -> None:
 
 
 def offline(shop: Shop) -> None:
-    """The line to the tax service is cut, receipts are issued offline and submitted when it is back."""
+    """The line to the tax service is cut, receipts are issued offline and submitted when it is back.
+
+    The first receipt after that asks for the line, and comes home before it is made.
+    """
     begun = time.monotonic()
 
     def again() -> None:
@@ -164,7 +167,7 @@ def offline(shop: Shop) -> None:
         _sell(shop, again)
     finally:
         shop.link.mend()
-
+    _sell(shop, again)
     shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
 
 
