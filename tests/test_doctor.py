@@ -609,7 +609,7 @@ class DeviceFaultTests(FaultCase):
             shop = PrroShop(self, rounding_step=step)
             found = [one for one in self.found(shop) if "rounding_step" in one.advice.en]
             self.assertEqual([(one.level, one.about) for one in found], hints)
-            self.assertTrue(all("50 kopecks" in one.advice.en and "50 копійок" in one.advice.uk for one in found))
+            self.assertTrue(all("50 kopecks" in one.text.en and "50 копійок" in one.text.uk for one in found))
 
     def test_payment_codes(self) -> None:
         """A register that sends its own payment codes is proposed the tax service's; one that has them is not."""

@@ -556,6 +556,12 @@ class SigningKeyTests(PageCase):
         self.assertEqual(offered(), [])
         changes = self.request("GET", "/dm/api/v3/changes").json["changes"]
         self.assertIn("pay_codes", json.dumps(changes[0]))
+        # So is one that does not round cash, unless it will from today on.
+        self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": {"rounding_step": 0}})
+        self.assertEqual(offered(), [{"rounding_step": 50}])
+        row = {"valid_from": "2026-09-21", "setting": "rounding_step", "value": 10}
+        self.request("PATCH", f"{DEVICES}/{dev_id}", {"settings": {"dated": [row]}})
+        self.assertEqual(offered(), [])
 
     def test_new_register(self) -> None:
         """The form of a new register shows the codes of payments that it will have."""

@@ -11,7 +11,6 @@ from dmtwisted.devices.devices import Device, Devices, register_settings
 from dmtwisted.devices.driver import OTHER, REGISTER
 from dmtwisted.doctor.clock import compare, http_date
 from dmtwisted.doctor.findings import Check, Finding, bad, good, warn
-from dmtwisted.documents import law
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import odd_means, proposals
 from dmtwisted.registers.prro.settings import PrroSettings
@@ -35,10 +34,10 @@ async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
 
 async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[Finding]:
     found = [await _device(device, devices), *_unusual(device, devices), *_files(device, devices)]
-    found += [*_rounding(device, day_of(clock.now())), *_coming(device, day_of(clock.now()))]
+    found += _coming(device, day_of(clock.now()))
     if device.kind == REGISTER:
         try:
-            found += [*await _key(device), *await _tax_service(device, clock), *_law(device)]
+            found += [*await _key(device), *await _tax_service(device, clock), *_law(device, day_of(clock.now()))]
         except (Refused, StoreFailed) as error:
             found.append(_fails(device.name, wording(error)))
     return found
@@ -101,21 +100,6 @@ def _files(device: Device, devices: Devices) -> list[Finding]:
     advice = Text(
         "Він ще читається. Перенесіть його до теки конфігурації або в /etc/ssl і назвіть знову.",
         "It is still read. Move it into the folder of the configuration or /etc/ssl, and name it again.",
-    )
-    return [warn(Check.DEVICE, text, advice, name)]
-
-
-def _rounding(device: Device, day: str) -> list[Finding]:
-    """A register at the tax service that does not round cash."""
-    if not isinstance(device.settings, PrroSettings) or device.settings.rounding_step:
-        return []
-    name, step = device.name, law.on(day, law.CASH_STEPS)
-    text = Text(f"{name}: готівка не округлюється", f"{name}: cash is not rounded")
-    advice = Text(
-        f"За правилами Нацбанку сума за готівку округлюється до {step} копійок: налаштуйте rounding_step; 10, поки в "
-        "касі є монети по 10 копійок.",
-        f"By the National Bank's rules a sum in cash is rounded to {step} kopecks: set rounding_step; 10 while the "
-        "till has coins of 10 kopecks.",
     )
     return [warn(Check.DEVICE, text, advice, name)]
 
@@ -186,17 +170,15 @@ async def _tax_service(device: Device, clock: ServiceClock) -> list[Finding]:
     return found if ahead is None else [*found, compare(ahead, name)]
 
 
-def _law(device: Device) -> list[Finding]:
-    """What a register at the tax service says otherwise than its schema and the forms of receipts have it."""
-    name = device.name
-    advice = Text(
-        "Закрийте зміну і прийміть пропозицію на сторінці каси (pay_codes = tax).",
-        "Close the shift and accept the proposal on the register's page (pay_codes = tax).",
-    )
-    found = [
-        warn(Check.TAX, Text(f"{name}: {one.text.uk}", f"{name}: {one.text.en}"), advice, name)
-        for one in proposals(device.settings)
-    ]
+def _law(device: Device, day: str) -> list[Finding]:
+    """What a register at the tax service does otherwise than its schema and the law's rules have it."""
+    name, found = device.name, []
+    for one in proposals(device.settings, day):
+        advice = Text(
+            f"Закрийте зміну і прийміть пропозицію на сторінці каси ({one.setting} = {one.value}).",
+            f"Close the shift and accept the proposal on the register's page ({one.setting} = {one.value}).",
+        )
+        found.append(warn(Check.TAX, Text(f"{name}: {one.text.uk}", f"{name}: {one.text.en}"), advice, name))
     odd = ", ".join(odd_means(device.settings)) if isinstance(device.settings, PrroSettings) else ""
     if odd:
         text = Text(

@@ -394,7 +394,7 @@ class PageSite:
             unfinished=[one for one in open_ones if one.dev_id == dev_id],
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=isinstance(device.built, TaxServiceRegister),
-            proposals=proposals(device.settings),
+            proposals=proposals(device.settings, day_of(now)),
             known_names=self._known_names(request),
             dated=dated_part(device.settings, day_of(now)) if isinstance(device.settings, RegisterSettings) else None,
         )
