@@ -295,6 +295,21 @@ class RuleTests(ServerCase):
         self.assertEqual((type(verdict), verdict.code), (Refused, INVALID))
         self.assertIn("CHECK/CHECKHEAD/VER", verdict.text)
 
+    def test_two_codes(self) -> None:
+        """A row with UKTZED and DKPP is refused; one of the two is taken."""
+        self.take(self.shop.open())
+        sale = self.shop.sale()
+        (row,) = sale.checkbody
+        goods, services = (
+            dataclasses.replace(sale, checkbody=(dataclasses.replace(row, uktzed=uktzed, dkpp=dkpp),))
+            for uktzed, dkpp in (("2203000100", None), (None, "56.10"))
+        )
+        both = encode(goods).replace(b"</UKTZED>", b"</UKTZED><DKPP>56.10</DKPP>")
+        verdict = self.result(self.client.register(both, goods))
+        self.assertEqual((type(verdict), verdict.code), (Refused, INVALID))
+        self.assertIn("CHECK/CHECKBODY/ROW[1]/DKPP", verdict.text)
+        self.take(services)
+
     def test_sender_before_schema(self) -> None:
         """Register and payer are checked before the schema."""
         for old, new, code in ((f">{REGISTER}<", ">5<", ABSENT), (f"<TIN>{TIN}<", "<TIN>x<", WRONG_TIN)):
