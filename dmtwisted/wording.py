@@ -328,6 +328,7 @@ there is text between the rows = між рядками є текст
 an attribute is not expected here = атрибут тут не очікується
 an element of this name is not expected here = елемент із такою назвою тут не очікується
 the element occurs twice = елемент трапляється двічі
+the element excludes {} = елемент не буває разом із {}
 the element belongs before {} = елемент має стояти перед {}
 the element is required = елемент обов’язковий
 a text is expected, not elements = потрібен текст, а не елементи

@@ -71,9 +71,10 @@ def _page(name: str, cited: str) -> Page | None:
         path = (folder / cited).resolve()
         if path.is_file() and path.is_relative_to(HOME):
             return _known(path.relative_to(HOME).as_posix())
-    # A program that writes a page has links as they are in the page.
+    # A program that writes a page has links as they are in the page; the English one has the shortest path.
     tail = cited if name.endswith(".md") else re.sub(r"^(\.\.?/)+", "", cited)
-    return next((page for known, page in pages().items() if known.endswith(f"/{tail}")), None)
+    found = [known for known in pages() if known.endswith(f"/{tail}")]
+    return pages()[min(found, key=len)] if found else None
 
 
 @lru_cache

@@ -123,7 +123,7 @@ def choice_of(section: type[Any]) -> tuple[str, ...]:
 def _choice_faults(section: type[Any], seen: set[str], path: str) -> Iterator[Fault]:
     first, *others = [name for name in choice_of(section) if name in seen] or [""]
     for name in others:
-        yield Fault(f"{path}/{name}", f"{first} stands in its place")
+        yield Fault(f"{path}/{name}", f"the element excludes {first}")
 
 
 def _element_faults(element: Element, node: Node, path: str) -> Iterator[Fault]:
