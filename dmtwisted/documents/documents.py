@@ -234,6 +234,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shop's own lines at its end."""
     qr_minutes: bool = False
     """Whether the link of its QR code has the time without seconds."""
+    zero_change: bool = True
+    """Whether a sale has the line of the change without any change."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -75,7 +75,7 @@ def receipt_form(document: Document, fiscal_number: str, copy: bool = False) -> 
         form += (Line(wording.title, "center", bold=True), Rule())
     form += _concerning(document)
     if document.receipt is not None:
-        form += _receipt(document.receipt, document.kind)
+        form += _receipt(document.receipt, document.kind, header.zero_change)
     elif cash is not None:
         form += _texts(cash.comment_up)
         form += _payment(cash, wording.operation)
@@ -107,7 +107,7 @@ def _concerning(document: Document) -> Iterator[Element]:
         yield Rule()
 
 
-def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
+def _receipt(receipt: Receipt, kind: str, zero_change: bool) -> Iterator[Element]:
     wording = _WORDINGS[kind]
     if receipt.comment_up:
         yield Line(receipt.comment_up)
@@ -135,7 +135,7 @@ def _receipt(receipt: Receipt, kind: str) -> Iterator[Element]:
     shows_change = receipt.change and kind != documents.STORNO
     if shows_change:
         yield Pair("Отримано", hryvnias(sum(pay.tendered for pay in receipt.pays if pay.change)))
-    if shows_change or kind == documents.SALE:
+    if shows_change or (kind == documents.SALE and zero_change):
         # Shops expect it on every sale, also without change (docs/reference/http-interface.md#print-forms).
         yield Pair("Решта", hryvnias(receipt.change))
     if receipt.comment_down:

@@ -29,6 +29,7 @@ class Terms:
             lines_up=settings.header,
             lines_down=settings.footer,
             qr_minutes=settings.qr_time == "hhmm",
+            zero_change=settings.print_zero_change,
         )
 
 
