@@ -1193,6 +1193,17 @@ class Res(Enum):
         *_FIX_PROGRAM,
     )
 
+    STORNO_FORBIDDEN = _register(
+        1158,
+        Action.CORRECT,
+        "Сторно вимкнено в налаштуваннях каси",
+        "Storno is off in the register's settings",
+        "Надішліть повернення (fiscal.task 2) або ввімкніть storno_allowed.",
+        "Send a return (fiscal.task 2), or switch storno_allowed on.",
+        "Зробіть повернення замість сторно.",
+        "Make a return in place of the storno.",
+    )
+
     # Terminals: tasks and the line.
 
     UNKNOWN_TERMINAL_PROTOCOL = _terminal(
@@ -1633,6 +1644,26 @@ class Res(Enum):
         "Show the text to who sets up register and program: a register opened from that day on uses the new value.",
         "Перекажіть це адміністраторові й продавайте далі.",
         "Tell the administrator and sell on.",
+    )
+    SHIFT_PAST_MIDNIGHT = _warning(
+        3008,
+        Action.DONE,
+        "Касу відкрито ще вчора, а Z-звіт роблять щодня, коли були операції",
+        "The register is open since yesterday, and a Z-report is due on each day with operations",
+        "Покажіть касирові нагадування і надішліть fiscal.task 11 за першої нагоди.",
+        "Remind the cashier and send fiscal.task 11 at the next occasion.",
+        "Зробіть Z-звіт і відкрийте касу знову.",
+        "Make a Z-report and open the register again.",
+    )
+    EXCISE_UNCODED = _warning(
+        3009,
+        Action.DONE,
+        "Підакцизний товар продано без повного коду УКТЗЕД, рядки",
+        "An item with excise was sold without its whole UKTZED code, rows",
+        "Надсилайте в code2 підакцизного товару код УКТЗЕД із 10 цифр.",
+        "Send the UKTZED code of 10 digits as code2 of an item with excise.",
+        "Продавайте далі й повідомте того, хто веде довідник товарів.",
+        "Sell on and tell the person who keeps the list of goods.",
     )
 
 

@@ -543,6 +543,7 @@ SCENES: dict[Res, Scene] = {
     Res.CASH_WITHDRAWAL_NEEDS_CARD: withdrawn(type=0),
     Res.COMMISSION_NEGATIVE: withdrawn(commission=-1),
     Res.ROUND_WITH_AUTOROUND: sold(round="0.1", autoround=True),
+    Res.STORNO_FORBIDDEN: opened(lambda shop: shop.fiscal(17), storno_allowed=False),
     **{res: refused(on, code) for res, (on, code) in TAX_SERVICE.items()},
 }
 """How each code that refuses a task is produced."""
@@ -940,6 +941,8 @@ class PageTests(SynchronousTestCase):
             Res.SHIFT_MUST_BE_CLOSED,
             Res.SHIFT_OLD,
             Res.SETTINGS_CHANGE,
+            Res.SHIFT_PAST_MIDNIGHT,
+            Res.EXCISE_UNCODED,
             Res.MAY_BE_REPEAT,
             Res.ANSWERS_UNVERIFIED,
             Res.LEFT_OUT,

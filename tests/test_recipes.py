@@ -65,6 +65,23 @@ def dated_row(shop: OverHttp) -> None:
     shop.fiscal(11)
 
 
+def after_midnight(shop: OverHttp) -> None:
+    """A sale after midnight in a shift of the day before."""
+    shop.settings(warn_midnight=True)
+    shop.open_shift()
+    shop.called("PUT", "/dm/api/v3/training/clock", {"offset_s": 54_000})
+    shop.sell()
+
+
+def excise_without_code(shop: OverHttp) -> None:
+    """An item with excise whose UKTZED code is not sent."""
+    shop.settings(excise_needs_uktzed="warn")
+    shop.open_shift()
+    receipt = sale(10)
+    receipt["rows"][0]["taxgrp"] = 3
+    shop.fiscal(1, receipt=receipt)
+
+
 def open_batch(shop: OverHttp) -> None:
     """A card is charged, and the tax service is away."""
     shop.settings(batch={"terminal": "pos"}, offline_allowed=False)
@@ -161,6 +178,8 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.SHIFT_MUST_BE_CLOSED, alone, other_batch
     yield Res.SHIFT_OLD, alone, old_shift
     yield Res.SETTINGS_CHANGE, alone, dated_row
+    yield Res.SHIFT_PAST_MIDNIGHT, alone, after_midnight
+    yield Res.EXCISE_UNCODED, alone, excise_without_code
     yield Res.COLLISION_UNSOLVABLE, whole, open_batch
     yield Res.MAY_BE_REPEAT, alone, may_be_repeat
     yield Res.NOT_NOW, whole, checked_twice

@@ -225,7 +225,9 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             source="the tax service, 05.03.2025",
             sure=DPS,
             kept=_FORMS,
-            test="tests.test_print_forms.HeadTests.test_empty",
+            test="tests.test_law_settings.ChangeTests.test_left_out",
+            setting="print_zero_change",
+            remark="the line of the change is printed without any change too, as shops expect it",
         ),
         Rule(
             id="Q1",
@@ -257,7 +259,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             sure=DPS,
             kept=_ARITHMETIC,
             test="tests.test_rounding.TableTests.test_every_ending",
-            setting="rounding_step",
+            setting="rounding_step, dated",
         ),
         Rule(
             id="C2",
@@ -285,7 +287,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2020-08-01",
             source="law 265, article 3, p. 11; question 109.10 of the tax service",
             sure=DPS,
-            remark="not kept: any code that the schema takes is sold",
+            kept=_DRAFTING,
+            test="tests.test_law_settings.ExciseTests.test_refuse",
+            setting="excise_needs_uktzed",
+            remark="off by default: any code that the schema takes is sold",
         ),
         Rule(
             id="G2",
@@ -340,7 +345,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             sure=PRESS,
             kept=_FORMS,
             test="tests.test_print_forms.TotalTests.test_excise",
-            setting="tax_groups",
+            setting="tax_groups, dated",
         ),
         Rule(
             id="T3",
@@ -369,6 +374,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             sure=TEXT,
             kept=_DRAFTING,
             test="tests.test_register_more.StornoTests.test_last_document_alone",
+            setting="storno_allowed",
         ),
         Rule(
             id="D3",
@@ -391,9 +397,9 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             rule="A Z on each day that has operations",
             source="law 265, article 3, p. 9",
             sure=DPS,
-            kept="dmtwisted/closing.py",
-            test="tests.test_register_more.AutoCloseTests.test_at_its_time",
-            setting="auto_close",
+            kept="dmtwisted/registers/warnings.py",
+            test="tests.test_law_settings.MidnightTests.test_warned",
+            setting="warn_midnight, auto_close",
         ),
         Rule(
             id="D6",
@@ -474,7 +480,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             rule="UKTZED of excisable goods",
             source="as G1",
             sure=DPS,
-            remark="not kept: as G1",
+            kept=_DRAFTING,
+            test="tests.test_law_settings.ExciseTests.test_refuse",
+            setting="excise_needs_uktzed",
+            remark="as G1",
         ),
         Rule(
             id="M8",
@@ -489,6 +498,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
 
 RULES = tuple(rule for rules in PARTS.values() for rule in rules)
 
+_REGISTERS = "registers.md"
 _HEAD = f"""\
 # The law, rule by rule
 
@@ -503,7 +513,7 @@ is less sure than an explanation refuses a sale unless a setting says so.
 
 *Kept in* is the module that does it, and the test fails without it. Where there is none, the remark says why:
 **{OUTSIDE}**, not the service's part; **{UNCLEAR}**, the sources differ or are silent; **{NOT_KEPT}**, not done yet.
-Rates, names of payments, rounding and requisites can [change on a day](registers.md#changes-on-a-day).
+Rates, names of payments, rounding and requisites can [change on a day]({_REGISTERS}#changes-on-a-day).
 """
 
 

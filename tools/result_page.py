@@ -93,6 +93,7 @@ SEEN: dict[Res, str] = {
     Res.COMMISSION_NEGATIVE: "task 14 with `commission` -1",
     Res.OFFLINE_NUMBERS_EXHAUSTED: "as 1062, with 10000 documents; a warning for the last 100",
     Res.ROUND_WITH_AUTOROUND: "`autoround` and `round` 0.1",
+    Res.STORNO_FORBIDDEN: "`storno_allowed` false, task 17",
     Res.SHIFT_MUST_BE_CLOSED: "other `batch` settings while open",
     Res.DEVICE_NAME_TAKEN: "`POST /dm/api/v3/devices` with a used name",
     # cash_register: the driver `prro`
@@ -157,6 +158,8 @@ SEEN: dict[Res, str] = {
     # warning
     Res.MAY_BE_REPEAT: "as 1075, then, without rules, any other task",
     Res.SHIFT_OLD: "`clock` 90000 while open",
+    Res.SHIFT_PAST_MIDNIGHT: "`warn_midnight` true, `clock` 54000 while open, a sale",
+    Res.EXCISE_UNCODED: "`excise_needs_uktzed` warn, a sale with `taxgrp` 3",
     Res.SETTINGS_CHANGE: "`dated` with a row for a day of the next month, task 11",
     Res.ANSWERS_UNVERIFIED: "a register of the driver `prro` whose certificates nobody has trusted",
     Res.LEFT_OUT: "a register of the driver `prro`, an item with `code2` and `code3`",

@@ -54,6 +54,11 @@ class TaxGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.type if self.type is not None else None if _of_income(self.tax_name) else VAT
 
     @property
+    def has_excise(self) -> bool:
+        """Whether its goods are excisable."""
+        return bool(self.ex_name) and self.levy_type == EXCISE
+
+    @property
     def levy_type(self) -> int | None:
         """``TYPE`` of its levy, likewise."""
         if self.ex_type is not None:

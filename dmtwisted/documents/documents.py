@@ -244,6 +244,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the link of its QR code has the time without seconds."""
     marks_qr: bool = False
     """Whether each excise mark is printed as a QR code too."""
+    zero_change: bool = True
+    """Whether a sale has the line of the change without any change."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -75,7 +75,7 @@ def receipt_form(document: Document, fiscal_number: str, copy: bool = False) -> 
         form += (Line(wording.title, "center", bold=True), Rule())
     form += _concerning(document)
     if document.receipt is not None:
-        form += _receipt(document.receipt, document.kind, header.marks_qr)
+        form += _receipt(document.receipt, document.kind, header)
     elif cash is not None:
         form += _texts(cash.comment_up)
         form += _payment(cash, wording.operation)
@@ -107,13 +107,13 @@ def _concerning(document: Document) -> Iterator[Element]:
         yield Rule()
 
 
-def _receipt(receipt: Receipt, kind: str, codes: bool) -> Iterator[Element]:
+def _receipt(receipt: Receipt, kind: str, header: Header) -> Iterator[Element]:
     wording = _WORDINGS[kind]
     if receipt.comment_up:
         yield Line(receipt.comment_up)
         yield Rule()
     for good in receipt.goods:
-        yield from _good(good, codes)
+        yield from _good(good, header.marks_qr)
     if sum(good.disc != 0 for good in receipt.goods) > 1:
         yield _discount("Усього знижок", "Усього надбавок", receipt.sum_disc)
     if receipt.goods:
@@ -135,7 +135,7 @@ def _receipt(receipt: Receipt, kind: str, codes: bool) -> Iterator[Element]:
     shows_change = receipt.change and kind != documents.STORNO
     if shows_change:
         yield Pair("Отримано", hryvnias(sum(pay.tendered for pay in receipt.pays if pay.change)))
-    if shows_change or kind == documents.SALE:
+    if shows_change or (kind == documents.SALE and header.zero_change):
         # Shops expect it on every sale, also without change (docs/reference/http-interface.md#print-forms).
         yield Pair("Решта", hryvnias(receipt.change))
     if receipt.comment_down:

@@ -129,11 +129,14 @@ class Books:
         found = await self.store.unresolved(self.n)
         return [operation for operation in found if operation.kind in (KIND, UNTAGGED)]
 
-    def warnings(self, language: str) -> list[Warning]:
-        """What should be seen to before it becomes an error."""
-        channel = self.channel
+    def warnings(self, language: str, kind: str = "") -> list[Warning]:
+        """What should be seen to before it becomes an error.
+
+        :param kind: of the document that is made; empty for a task without one.
+        """
+        channel, now = self.channel, self.clock.now()
         return due_warnings(
-            self._settings, self.state, self.clock.now(), channel.key_days_left(), channel.unverified, language
+            self._settings, self.state, now, channel.key_days_left(), channel.unverified, language, kind
         )
 
     def _left_out(self, document: Document, language: str) -> list[Warning]:
@@ -212,7 +215,9 @@ class Books:
                 return reserved.known
             reached("document.intent-stored")
             return await self.submit(
-                reserved.n, submissions, [*warnings, *self.warnings(language), *self._left_out(head, language)]
+                reserved.n,
+                submissions,
+                [*warnings, *self.warnings(language, head.kind), *self._left_out(head, language)],
             )
         except Refused:
             raise

@@ -5,6 +5,7 @@ Only calculation: no store, no channel. The caller passes what a document needs 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dmtwisted.clock import ServiceClock, kyiv
-from dmtwisted.documents import documents
+from dmtwisted.documents import documents, law
 from dmtwisted.documents.catalogue import CASH
 from dmtwisted.documents.documents import Caller, Document, OfflineMark, Reversed
 from dmtwisted.money import hryvnias
@@ -34,7 +35,7 @@ from dmtwisted.registers.shift import shift
 from dmtwisted.registers.terms import Calendar, Terms
 from dmtwisted.registers.texts import check_cashier, check_pay
 from dmtwisted.registers.totals import RECEIPTS, RegisterState
-from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest
+from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res, Text, one_of
 from protocols.fiscal.offline import control_number, fiscal_number
 
@@ -43,6 +44,13 @@ NUMBERS_FOR_CLOSING = 2
 
 LEAST_KEY_DAYS = 3
 """Days for which the signing key must still be valid when the register goes offline (specification 8)."""
+
+
+_UKTZED = re.compile(rf"[0-9]{{{law.UKTZED_LENGTH}}}")
+_UKTZED_EXPECTED = Text(
+    f"для підакцизного товару очікується код УКТЗЕД із {law.UKTZED_LENGTH} цифр",
+    f"an item with excise is expected to have a UKTZED code of {law.UKTZED_LENGTH} digits",
+)
 
 
 def _shown(at: int) -> datetime:
@@ -92,6 +100,17 @@ class Drafting:
         check_cashier(request.fiscal.cashier)
         return make(self, Asked(request, request.fiscal, state, sold, self._calendar.of(state)))
 
+    def uncoded(self, document: Document, state: RegisterState) -> list[int]:
+        """The rows of a sale with excise and without a UKTZED code of its length (docs/law.md, G1)."""
+        if self._settings.excise_needs_uktzed == "off" or document.kind != documents.SALE or document.receipt is None:
+            return []
+        groups = self._calendar.of(state).groups
+        return [
+            index
+            for index, good in enumerate(document.receipt.goods)
+            if groups[good.taxgrp].has_excise and not _UKTZED.fullmatch(good.code2.strip())
+        ]
+
     def owed(self, asked: ReceiptRequest, state: RegisterState) -> int:
         """What a receipt without its payments comes to, in kopecks."""
         return owed(asked, self._calendar.of(state).rates, self._name)
@@ -103,10 +122,13 @@ class Drafting:
     def storno(self, request: TaskRequest, state: RegisterState, last: Document | None) -> Document:
         """The document that takes back the last one, task 17.
 
-        :raises Refused: 1092 on a closed shift, 1058 when the last document cannot be taken back.
+        :raises Refused: 1092 on a closed shift, 1158 when the settings forbid it, 1058 when the last document cannot
+            be taken back.
         """
         shift(state.shift_open).trade()
         assert request.fiscal is not None
+        if not self._settings.storno_allowed:
+            raise Refused(Res.STORNO_FORBIDDEN)
         check_cashier(request.fiscal.cashier)
         if last is None or last.kind not in RECEIPTS or last.number != state.last.number:
             raise Refused(Res.TAG_NOT_FOUND)
@@ -221,7 +243,11 @@ class Drafting:
             if group != good.taxgrp:
                 letter = rates.letter(group)
                 raise Refused(Res.CODE_SOLD_IN_OTHER_GROUP, good.code, group, letter)
-        return self._document(documents.SALE, asked.request, asked.state, receipt=value)
+        document = self._document(documents.SALE, asked.request, asked.state, receipt=value)
+        uncoded = self.uncoded(document, asked.state) if self._settings.excise_needs_uktzed == "refuse" else []
+        if uncoded:
+            raise malformed(f"fiscal.receipt.rows[{uncoded[0]}].code2", _UKTZED_EXPECTED)
+        return document
 
     def _return(self, asked: Asked) -> Document:
         given = _receipt_of(asked.fiscal)

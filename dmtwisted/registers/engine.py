@@ -167,6 +167,10 @@ class SoftwareRegister:
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (KIND, request.tag) if tagged else (UNTAGGED, f"storno of {books.state.last.number}")
         warnings += [warning_of(receipt, language) for receipt in told]
+        uncoded = self._drafting.uncoded(draft, books.state)
+        if uncoded:
+            rows = ", ".join(str(index + 1) for index in uncoded)
+            warnings.append(Warning.of(Res.EXCISE_UNCODED, language, rows))
         if draft.kind == documents.Z and self._settings.dated:
             warnings += coming_warnings(self._settings, draft.at, language)
         done = await books.fiscalise(submissions, kind, key, fingerprint, language, warnings)

@@ -77,6 +77,17 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     warn_shift_h: Annotated[
         float, Meta(gt=0, description="Hours after which an open shift adds the warning 3003")
     ] = 24.0
+    warn_midnight: Annotated[
+        bool, Meta(description="Answers warn of a shift with operations that is open past midnight in Kyiv")
+    ] = False
+    storno_allowed: Annotated[bool, Meta(description="Whether the last document may be taken back by task 17")] = True
+    excise_needs_uktzed: Annotated[
+        Literal["off", "warn", "refuse"],
+        Meta(
+            description="An item with excise and without a UKTZED code of 10 digits is sold as any other, sold with "
+            "a warning, or refused"
+        ),
+    ] = "off"
     offline_allowed: Annotated[
         bool, Meta(description="Whether the register may go offline, by itself too when the tax service is away")
     ] = False
@@ -117,6 +128,9 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     template: Annotated[
         str, Meta(max_length=65_536, description="The shop's own lines around receipts (docs/print-forms.md)")
     ] = ""
+    print_zero_change: Annotated[
+        bool, Meta(description="Whether a sale's receipt has the line of the change without any change")
+    ] = True
     qr_time: Annotated[
         Literal["hhmmss", "hhmm"],
         Meta(description="Time in the link of a receipt's QR code: with seconds or without"),
@@ -238,7 +252,12 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
                 raise ValueError(f"batch.pay_types: rounding ({code}) does not go to the terminal")
 
 
-FRESH = {"offline_probe_before_receipt": True, "offline_by_hand": "only_without_link", "warn_offline_h": 0.0}
+FRESH = {
+    "offline_probe_before_receipt": True,
+    "offline_by_hand": "only_without_link",
+    "warn_offline_h": 0.0,
+    "warn_midnight": True,
+}
 """What a new register at the tax service begins with (docs/reference/tax-service.md#offline-sessions)."""
 
 # What changes on a day

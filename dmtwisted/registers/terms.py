@@ -30,6 +30,7 @@ class Terms:
             lines_down=settings.footer,
             qr_minutes=settings.qr_time == "hhmm",
             marks_qr=settings.marks_qr,
+            zero_change=settings.print_zero_change,
         )
 
 

@@ -62,7 +62,10 @@ class Field:
 
 
 PARTS = {
-    "money": ("tax_groups", "default_taxgrp", "pay_types", "pay_codes", "rounding_step", "check_cash"),
+    "money": (
+        *("tax_groups", "default_taxgrp", "pay_types", "pay_codes", "rounding_step", "check_cash"),
+        *("storno_allowed", "excise_*"),
+    ),
     "offline": ("offline_*", "warn_offline_h", "warn_offline_numbers"),
     "batch": ("batch",),
     "paper": (
@@ -74,6 +77,7 @@ PARTS = {
         "header",
         "footer",
         "template",
+        "print_zero_change",
         "qr_time",
         "pf_*",
     ),

@@ -84,6 +84,16 @@ SETTINGS: dict[str, SettingWords] = {
         "types: номери видів оплати, як надсилали попередні версії; tax: за схемою податкової, як у нових кас",
     ),
     "rounding_step": _words("Округлення готівки, копійок", "Cash rounding, kopecks", "0: без округлення"),
+    "storno_allowed": _words("Дозволити сторно", "Storno allowed", "Скасовувати останній документ завданням 17"),
+    "excise_needs_uktzed": _words(
+        "УКТЗЕД підакцизного товару",
+        "UKTZED of excisable goods",
+        "Товар з акцизом без коду УКТЗЕД із 10 цифр: off: продати; warn: з попередженням; refuse: не продавати",
+    ),
+    "print_zero_change": _words("Друкувати нульову решту", "Print a change of zero", "Рядок «Решта» без решти"),
+    "warn_midnight": _words(
+        "Нагадати після півночі", "Reminder after midnight", "Коли зміна з операціями відкрита далі за північ"
+    ),
     "auto_close": _words("Закривати зміну о", "Close the shift at", "Час у Києві, наприклад 23:50; порожнє: ніколи"),
     "warn_shift_h": _words("Нагадати про зміну, годин", "Shift reminder, hours"),
     "offline_allowed": _words("Дозволити офлайн", "Offline allowed", "Працювати без зв’язку з податковою"),
