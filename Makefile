@@ -174,6 +174,7 @@ $(WINDOWS)/.ready: packaging/pins.txt tools/windows.py
 	PYTHON="$(PYTHON)" packaging/wheels.sh $(WINDOWS)/wheels
 	$(PYTHON) -m tools.windows $(WINDOWS)/python $(WINDOWS)/wheels --wine
 	WINEPREFIX="$(abspath $(WINDOWS))/prefix" WINEDEBUG=-all wineboot --init
+	ln -sfn "$(CURDIR)" $(WINDOWS)/prefix/dosdevices/d:
 	touch $@
 
 clean:                           ## everything that was made, but not the data in var/

@@ -164,11 +164,13 @@ def _process(page: Page, core: Core) -> None:
             page.add("dmtwisted_disk_free_bytes", shutil.disk_usage(core.state).free)
     spent = os.times()
     page.add("process_cpu_seconds_total", spent.user + spent.system)
+    if sys.platform != "linux":
+        # A system without /proc has tools of its own for this.
+        return
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[1])
     except OSError:
-        # A system without /proc has tools of its own for this.
         return
     page.add("process_resident_memory_bytes", pages * os.sysconf("SC_PAGE_SIZE"))
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -60,6 +61,9 @@ END $$
 
 def binaries() -> Path | None:
     """The folder with ``initdb`` and ``postgres``; `None` when there is no server on this machine."""
+    if sys.platform == "win32":
+        # It would be started as on Linux.
+        return None
     found = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name), reverse=True
     )

@@ -47,6 +47,8 @@ class Shop:
         self.store = MemoryStore()
         self.state = Path(tempfile.mkdtemp())
         case.addCleanup(shutil.rmtree, self.state)
+        # Windows removes no file that is open.
+        case.addCleanup(lambda: self.core.devices.close())
         if not whole:
             # A service that finds a device in its store adds none.
             case.successResultOf(Deferred.fromCoroutine(self._make_register()))

