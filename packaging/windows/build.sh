@@ -7,7 +7,7 @@
 #   SIGN            a command that signs the file behind it: osslsigncode, or anything that asks the owner of the certificate
 #   WINDOWS_TREE    a folder that `build.sh tree` filled, in place of a new one
 #   WINDOWS_OLDER   set: with the versions for Wine of tools/windows.py, for no shop
-#   WINDOWS_QUICK   set: pack quickly, not small
+#   WINDOWS_QUICK   set: do not compress
 #
 #   packaging/windows/build.sh tree FOLDER: only what is installed
 set -eu
@@ -22,9 +22,9 @@ export SOURCE_DATE_EPOCH
 
 fill() { # folder
   PYTHON="$python" packaging/wheels.sh "$work/wheels"
-  "$python" -m tools.windows "$1" "$work/wheels" ${WINDOWS_OLDER:+--wine}
+  "$python" -m tools.windows "$1" "$work/wheels" ${WINDOWS_OLDER:+--older}
   libraries=$1/Lib/site-packages
-  [ -z "${WINDOWS_OLDER:-}" ] || "$python" -m zipfile -e "$work"/wheels/dmtwisted-*.whl "$libraries"
+  mv "$libraries.json" "$work/site-packages.json"
   # What a service has no use for
   rm -rf "$libraries/bin" "$libraries/share" "$libraries/pythonwin" "$libraries/isapi" "$libraries/adodbapi" \
     "$libraries/PyWin32.chm" "$libraries"/win32/Demos "$libraries"/win32comext "$libraries"/win32/test "$libraries"/win32com/test \
@@ -60,4 +60,8 @@ makensis -V2 -WX -INPUTCHARSET UTF8 -DVERSION="$version" -DNUMBER="$number" -DTR
   -DSIZE="$(du -sk --apparent-size "$tree" | cut -f1)" ${SIGN:+"-DSIGN=$SIGN"} ${WINDOWS_QUICK:+-DQUICK} packaging/windows/setup.nsi
 cp "$work/${file##*/}" "$file.new"
 mv "$file.new" "$file"
+if [ -e "$work/site-packages.json" ]; then
+  ln -s "$tree/Lib/site-packages" "$work/site-packages"
+  "$python" tools/bom.py "$file" "$work/site-packages"
+fi
 echo "$file"

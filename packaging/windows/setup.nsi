@@ -21,7 +21,9 @@ ManifestSupportedOS all
 ManifestDPIAware true
 ShowInstDetails show
 BrandingText "dmtwisted ${VERSION}"
-!ifndef QUICK
+!ifdef QUICK
+  SetCompress off
+!else
   SetCompressor /SOLID lzma
   SetCompressorDictSize 64
 !endif
