@@ -226,7 +226,7 @@ class TimeTests(LinkCase):
             self.shop.clock.pump([0.25] * int(HOME_S * 4))
             self.assertEqual(self.answer(due)["info"]["isoffline"], True, then)
             before = self.asked
-            self.assertEqual(self.sell(20)["info"]["isoffline"], True, then)
+            self.assertEqual(self.answer(self.selling(20))["info"]["isoffline"], True, then)
             self.assertEqual(self.asked - before, 1)
             self.shop.rules()
             self.shop.clock.pump([1] * 90)
