@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -486,7 +487,7 @@ class SettingsTests(SynchronousTestCase):
             str(path.relative_to(root))
             for room in ("dmtwisted", "protocols", "web")
             for path in (root / room).rglob("*.py")
-            if "import win32com" in path.read_text("utf-8") or "import pythoncom" in path.read_text("utf-8")
+            if re.search(r"import (win32com|pythoncom)", path.read_text("utf-8"))
         ]
         self.assertEqual(named, ["protocols/terminals/bpos1/child.py"])
 

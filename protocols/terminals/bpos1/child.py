@@ -11,16 +11,16 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, BinaryIO
 
 from protocols.terminals.bpos1.library import POLL, Library
-from protocols.terminals.bpos1.messages import Said, line_of, read_call
+from protocols.terminals.bpos1.messages import CALLS, Said, line_of, read_call
 
 with suppress(ImportError):
     import pythoncom
-    import win32com.client
 
 NAME = "ECRCommX.BPOS1Lib"
 """The name under which the library is registered."""
@@ -33,6 +33,29 @@ UKRAINIAN = 1
 
 NO_WINDOWS, NO_PYWIN32, UNREGISTERED, BROKEN = "windows", "pywin32", "unregistered", "broken"
 """Why there is no library."""
+
+
+METHODS = CALLS | {"CommClose", "SetErrorLang"}
+
+
+class Com:
+    """The object by its bare interface.
+
+    With `win32com.client` it may take the call of a method to find out whether a name is one, and a purchase must not
+    be called to find that out.
+    """
+
+    def __init__(self, dispatch: Any) -> None:
+        self._dispatch = dispatch
+        self._numbers: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers[name] = self._dispatch.GetIDsOfNames(0, name)
+        if name in METHODS:
+            return partial(self._dispatch.Invoke, number, 0, pythoncom.DISPATCH_METHOD, False)
+        return self._dispatch.Invoke(number, 0, pythoncom.DISPATCH_PROPERTYGET, True)
 
 
 def serve(commands: BinaryIO, say: Callable[[Said], None], com: Any, pump: Callable[[], object]) -> None:
@@ -71,15 +94,16 @@ def main() -> int:
     def say(said: Said) -> None:
         lines.write(line_of(said))
 
-    if sys.platform != "win32" and "win32com.client" not in sys.modules:
+    if sys.platform != "win32":
         say(Said(absent=f"this system is {sys.platform}", reason=NO_WINDOWS))
         return 1
-    if "win32com.client" not in sys.modules:
+    if "pythoncom" not in sys.modules:
         say(Said(absent="pywin32 is not installed", reason=NO_PYWIN32))
         return 1
     pythoncom.CoInitializeEx(pythoncom.COINIT_APARTMENTTHREADED)
     try:
-        com: Any = win32com.client.dynamic.Dispatch(NAME)
+        name: Any = NAME
+        com = Com(pythoncom.CoCreateInstance(name, None, pythoncom.CLSCTX_SERVER, pythoncom.IID_IDispatch))
         com.SetErrorLang(UKRAINIAN)
         version = str(com.LibraryVersion)
     except pythoncom.com_error as error:
