@@ -43,6 +43,7 @@ PART = (
     "tests.test_serial",
     "tests.test_serial_windows",
     "tests.test_windows_spooler",
+    "tests.test_bpos1_windows",
     "tests.test_sqlite_store",
     "tests.test_writer",
     "tests.test_files",
