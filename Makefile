@@ -84,10 +84,11 @@ attacks: $(VENV)/.tested         ## every attack of tests/attacks against a real
 mutants: $(VENV)/.tested         ## break each rule of the specification on purpose: its tests have to fail; seven minutes
 	$(BIN)/python -m tests.mutants
 
-tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, 2,000 offline, and tills without tags
+tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, 2,000 offline, tills without tags, and excise marks
 	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1
 	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1
 	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1 --repeat return
+	$(BIN)/python -m tests.mark_chaos --kills 1000 --seed 1
 
 figures: $(VENV)/.tested         ## what docs/performance.md tells, in eleven minutes on a machine that does nothing else
 	$(BIN)/dmtwisted bench idle

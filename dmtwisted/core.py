@@ -45,6 +45,9 @@ TRAINING_TERMINAL = "pos"
 MOST_CERTIFICATES = 50
 """Changes of the certificate among which the newest that names one is looked for."""
 
+MARK_LEASE_S = 10.0
+"""Seconds for one try to tell a marks service, which is given up much earlier."""
+
 LATEST_READY = 3.0
 """Seconds after which the service is ready even if a device has not answered."""
 
@@ -77,7 +80,7 @@ class Core:
         if self.certificate is not None:
             self.certificate.replaced = self.hosts.forget
         self.outbox = Outbox(store, self.clock)
-        self.outbox.tell_by(LETTERS, self._tell_mark)
+        self.outbox.tell_by(LETTERS, self._tell_mark, MARK_LEASE_S)
         folders = config.named_folders(state)
         around = Surroundings(reactor, self.clock, store, state, self.secrets, folders, self.outbox.posted)
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)

@@ -72,6 +72,9 @@ POINTS: Mapping[str, str] = {
     "batch.declined": "The end of a saga without a payment is durable; the caller was not answered.",
     "batch.never-paid": "After a start: that the saga never paid is durable.",
     "batch.stays-open": "That the saga is paid and has no receipt yet is durable; the caller was not answered.",
+    # Letters that tell of an outcome (dmtwisted/outbox.py)
+    "outbox.taken": "That the letter is being tried is durable; nothing was sent.",
+    "outbox.told": "The receiver has confirmed the letter; it is still stored.",
     # The store itself (dmtwisted/store/sqlite/writer.py); here it is the writer that dies
     "writer.before-commit": "A batch of verbs is run; its transaction is open.",
     "writer.committed": "The transaction is durable; no caller was answered.",

@@ -16,11 +16,9 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
+from dmtwisted.crash_points import reached
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import LetterRow, StoreFailed
-
-LEASE_MS = 120_000
-"""Milliseconds that one try may take; senders have shorter limits of their own."""
 
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 5_000, 3_600_000
 """Milliseconds until the second try; each later pause is twice as long, up to an hour."""
@@ -51,9 +49,12 @@ class Outbox:
         self._store, self._clock = store, clock
         self._lanes: dict[str, _Lane] = {}
 
-    def tell_by(self, kind: str, send: Send) -> None:
-        """Letters of this kind go to ``send``; said before `start`."""
-        self._lanes[kind] = _Lane(kind, send, self._store, self._clock)
+    def tell_by(self, kind: str, send: Send, lease_s: float) -> None:
+        """Letters of this kind go to ``send``; said before `start`.
+
+        :param lease_s: more seconds than one try takes; after a kill a letter waits for so long.
+        """
+        self._lanes[kind] = _Lane(kind, send, lease_s, self._store, self._clock)
 
     def start(self) -> None:
         """Begin with what is due."""
@@ -76,8 +77,9 @@ class _Lane:
 
     log = Logger()
 
-    def __init__(self, kind: str, send: Send, store: IStore, clock: ServiceClock) -> None:
+    def __init__(self, kind: str, send: Send, lease_s: float, store: IStore, clock: ServiceClock) -> None:
         self._kind, self._send, self._store, self._clock = kind, send, store, clock
+        self._lease = int(lease_s * 1000)
         self._running = self._busy = self._woken = False
         self._next: IDelayedCall | None = None
         self._over: Deferred[None] | None = None
@@ -135,8 +137,9 @@ class _Lane:
     async def _one(self) -> bool:
         """Try one letter; return whether another may be due."""
         now = self._clock.now()
-        taken = await self._store.take_letters([self._kind], now, now + LEASE_MS, 1)
+        taken = await self._store.take_letters([self._kind], now, now + self._lease, 1)
         for letter in taken:
+            reached("outbox.taken")
             try:
                 await self._send(letter)
             except Later as error:
@@ -147,6 +150,7 @@ class _Lane:
                 self.log.error("a letter of {kind} is dead: {why}", kind=self._kind, n=letter.n, why=str(error))
                 await self._store.put_letter(letter.n, letter.due, True, str(error)[:400])
             else:
+                reached("outbox.told")
                 await self._store.drop_letter(letter.n)
         return bool(taken)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
@@ -25,14 +25,17 @@ PATIENCE = 2000.0
 
 
 class Blows:
-    """The store of a shop; at one of its next writes the service can be killed or the disk can fail."""
+    """The store of a shop; at one of its next writes the service can be killed or the disk can fail.
 
-    def __init__(self, case: SynchronousTestCase, shop: Shop) -> None:
+    :param verbs: the writes that count.
+    """
+
+    def __init__(self, case: SynchronousTestCase, shop: Shop, verbs: Sequence[str] = WRITES) -> None:
         self._left, self._how = 0, ""
         self.written: list[str] = []
         """Every write so far: method and kind."""
         self.struck = False
-        for verb in WRITES:
+        for verb in verbs:
             case.patch(shop.store, verb, self._watched(verb, getattr(shop.store, verb)))
 
     def at(self, n: int, how: str) -> None:

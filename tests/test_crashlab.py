@@ -13,12 +13,26 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
 import dmtwisted.lab.crash.crew as crew_module
 from dmtwisted.lab.children import BenchFailed, NotStarted
-from dmtwisted.lab.crash.books import DONE, PERSON, REFUSED, Books, Entry, Findings, TillTask, accepted, compare_shop
+from dmtwisted.lab.crash.books import (
+    DONE,
+    PERSON,
+    REFUSED,
+    Books,
+    Entry,
+    Findings,
+    HeldMark,
+    TillTask,
+    accepted,
+    compare_marks,
+    compare_shop,
+    read_marks,
+)
 from dmtwisted.lab.crash.carrying import OLD_SALES, Rows, compare_kept, compare_rows, of_first_schema
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.command import CrashlabOptions, run
@@ -29,6 +43,9 @@ from dmtwisted.lab.crash.shop import Shop
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.revisions import head
 from dmtwisted.store.sqlite.file import sqlite_revision
+from dmtwisted.store.sqlite.memory import MemoryStore
+from dmtwisted.store.values import Letter, Marks
+from tests.store_contract import AT, TILL, intent, paper
 
 RECEIPTS = [Entry("open", 1, "f1", 0), Entry("sale", 2, "f2", 1001), Entry("sale", 3, "f3", 1002)]
 DEEDS = [
@@ -51,6 +68,59 @@ def money(number: str, kopecks: int, kind: str = "payment", ref: str = "") -> di
 
 
 BOOKS = Books(RECEIPTS, RECEIPTS, {"pos": [money("1", 1002)]}, {1001: 1})
+
+
+class CompareMarksTests(SynchronousTestCase):
+    """The excise marks of tills, database and marks service."""
+
+    TASKS = (
+        TillTask(1001, DONE, tag="a", receipt=(2, "f2"), mark="m1"),
+        TillTask(1002, REFUSED, tag="b", mark="m2"),
+        TillTask(1003, DONE, tag="c", receipt=(3, "f3")),
+    )
+    HELD = (HeldMark("m1", 2, "sold", "done"),)
+    TOLD: tuple[dict[str, str], ...] = (
+        {"number": "m1", "status": "accepted"},
+        {"number": "m1", "status": "repeated"},
+    )
+
+    def judge(self, held: Any = HELD, letters: int = 0, told: Any = TOLD) -> tuple[int, int, int]:
+        """How many are lost, doubled and otherwise wrong."""
+        found = compare_marks(self.TASKS, held, letters, told)
+        return len(found.lost), len(found.doubled), len(found.other)
+
+    def test_in_order(self) -> None:
+        """Marks that agree give no finding; while letters wait the service need not know."""
+        self.assertEqual(self.judge(), (0, 0, 0))
+        self.assertEqual(self.judge(letters=1, told=()), (0, 0, 1))
+
+    def test_wrong(self) -> None:
+        """A mark that is kept back, spent without a receipt, unknown, or told wrongly is found."""
+        for held, expected in (
+            ((HeldMark("m1", 2, "reserved", "done"),), (0, 0, 1)),
+            ((HeldMark("m1", 2, "sold", "refused"),), (0, 0, 1)),
+            ((*self.HELD, HeldMark("m2", 4, "sold", "done")), (0, 1, 0)),
+            ((HeldMark("m1", 9, "sold", "done"),), (0, 1, 0)),
+            ((), (1, 0, 0)),
+        ):
+            self.assertEqual(self.judge(held=held), expected, held)
+        for told, expected in (
+            ((), (1, 0, 0)),
+            ((self.TOLD[0], self.TOLD[0]), (0, 1, 0)),
+            ((*self.TOLD, {"number": "m1", "status": "refused"}), (0, 1, 0)),
+            ((*self.TOLD, {"number": "m2", "status": "accepted"}), (0, 1, 0)),
+        ):
+            self.assertEqual(self.judge(told=told), expected, told)
+
+    def test_read(self) -> None:
+        """They are read from the database, with the state of their operation."""
+        store = MemoryStore()
+        self.successResultOf(Deferred.fromCoroutine(store.open()))
+        meant = intent(TILL, "a", paper(7), marks=Marks(["m1"]))
+        self.successResultOf(Deferred.fromCoroutine(store.reserve(meant)))
+        self.successResultOf(Deferred.fromCoroutine(store.post([Letter("marks", 1, AT, b"")])))
+        assert store._db is not None
+        self.assertEqual(read_marks(store._db.execute), ([HeldMark("m1", 7, "reserved", "intended")], 1))
 
 
 class CompareShopTests(SynchronousTestCase):

@@ -64,6 +64,19 @@ class LostCase(SynchronousTestCase):
             self.assertEqual(answer["res_action"], action, answer)
         return answer
 
+    def lose_marked(self, arrived: bool, mark: str) -> None:
+        """As `lose`, with an excise mark."""
+        self.shop.built()._channel._skew = 0.0
+        self.shop.rules({"on": "sale", "then": ARRIVED[arrived]}, *GONE)
+        with self.waiting():
+            self.told(self.marked("one", mark, "a"), 1075, 2)
+
+    def marked(self, device: str, mark: str, tag: str) -> dict[str, Any]:
+        """The answer to a sale with an excise mark."""
+        bill = sale(50)
+        bill["rows"][0]["code_a"] = mark
+        return self.shop.fiscal(1, tag, device, receipt=bill)
+
     def lose(self, arrived: bool, tag: str = "a", amount: float = 50) -> None:
         """Sell; the answer is lost, and then the server is away."""
         # A register that doubts the link would ask for the time first.
@@ -142,6 +155,25 @@ class RevokedTests(LostCase):
         self.assertEqual(self.ledger(), [("sale", 5000)])
         self.assertFalse(self.shop.taken()[2].checkhead.revokelastonlinedoc)
         self.close(5000)
+
+    def test_marks(self) -> None:
+        """The excise mark of such a sale stays reserved from the lost answer on, and is sold with what was made
+        again; nobody else sells it in between."""
+        for arrived in (True, False):
+            mark = f"m{arrived}"
+            for device in ("one", "two"):
+                self.shop.settings(device, marks_check="local")
+            self.shop.load_key("two", keys().cashier)
+            self.told(self.shop.fiscal(0, "opening", "two"))
+            self.lose_marked(arrived, mark)
+            self.shop.rules(*GONE)
+            again = self.told(self.marked("one", mark, "a"))
+            self.assertTrue(again["info"]["isoffline"])
+            [row] = self.shop.done(self.shop.store.find_marks([mark]))
+            self.assertEqual((row.state, str(row.number)), ("sold", again["info"]["docno"]))
+            self.assertEqual(self.home(), 0)
+            self.assertIn(again["info"]["doccode"], self.told(self.marked("two", mark, "b"), 2101)["errortxt"])
+            self.setUp()
 
     def test_another_sale(self) -> None:
         """A till that sells something else gets both: each is there once, and the lost one is known by its tag."""

@@ -13,6 +13,7 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.documents.documents import decode
 from dmtwisted.documents.forms import receipt_form
+from dmtwisted.documents.model import Line
 from dmtwisted.documents.model import Qr as Code
 from dmtwisted.requests import read_json, read_task
 from dmtwisted.results import Refused, Res
@@ -134,6 +135,32 @@ class WholeTests(SynchronousTestCase):
         self.assertTrue(codes >= set(marks))
         for first in range(0, 1000, 25):
             self.assertEqual(read_back(marks[first : first + 25]), set(marks[first : first + 25]))
+
+
+class PaperTests(SynchronousTestCase):
+    """What the paper says of a mark."""
+
+    def lines(self, marks_qr: bool) -> list[object]:
+        """The form of a sale of two marks, as far as it is about them."""
+        shop = Shop(self)
+        shop.settings(marks_gs="|", marks_qr=marks_qr)
+        shop.open_shift()
+        shop.fiscal(1, "t", receipt=receipt(row(f"01{GS}і", "a  b", " ")))
+        stored = self.successResultOf(Deferred.fromCoroutine(shop.store.find(1, "fiscal", "t")))
+        assert stored is not None
+        document = decode(stored.documents[0].value)
+        form = receipt_form(document, "1")
+        marked = (part for part in form if isinstance(part, Line) and part.text.startswith("Акцизна"))
+        codes = (part.data for part in form if isinstance(part, Code) and "://" not in part.data)
+        return [*(part.text for part in marked), *codes]
+
+    def test_line(self) -> None:
+        """Each mark has its line, where a separator is shown as text."""
+        self.assertEqual(self.lines(False), ["Акцизна марка 01<GS>і", "Акцизна марка a  b"])
+
+    def test_code(self) -> None:
+        """With `marks_qr` each has its code too, with the mark as it is."""
+        self.assertEqual(self.lines(True)[2:], [f"01{GS}і", "a  b"])
 
 
 class OnceTests(SynchronousTestCase):

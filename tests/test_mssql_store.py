@@ -29,7 +29,7 @@ from dmtwisted.store.opening import store_of
 from dmtwisted.store.revisions import head
 from dmtwisted.store.seals import GENESIS, link
 from dmtwisted.store.sessions import Patience
-from dmtwisted.store.values import Reserved, State, StoreFailed
+from dmtwisted.store.values import Letter, MarkMove, Marks, MarkStep, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from tests import mssql_double
 from tests.change_contract import CHANGES, ChangeContract, change
@@ -182,6 +182,21 @@ class LostAnswerTests(MssqlCase, TestCase):
         reserved = await store.reserve(intent(TILL, "a", paper(2)))
         assert reserved.known is not None
         self.assertEqual((reserved.n, reserved.known.answer, self.faults.happened), (n, b"{}", 1))
+
+    async def test_marks(self) -> None:
+        """Marks come back once, and letters are kept once, though the answer about their outcome was lost."""
+        store = await self.opened_mssql(size=2)
+        for number in (1, 2, 3):
+            meant = intent(TILL, f"sale {number}", paper(number), marks=Marks(["m"], shared=True))
+            n = (await store.reserve(meant)).n
+            await store.conclude(outcome(n, fiscal_numbers={number: "F"}, marks=MarkMove(MarkStep.SPEND)))
+        back = await self.operation(store, "return", State.INTENDED, paper(4))
+        self.faults.lose_answer = "COMMIT"
+        letters = [Letter("mail", 0, AT, b"x"), Letter("marks", TILL, AT, b"y")]
+        await store.conclude(outcome(back, marks=MarkMove(MarkStep.FREE, ["m"]), letters=letters))
+        self.assertEqual([row.number for row in await store.find_marks(["m"])], [2, 3])
+        found = await store.find_letters(["mail", "marks"], False, 10)
+        self.assertEqual((len(found), self.faults.happened), (2, 1))
 
     async def test_outcomes(self) -> None:
         """An outcome whose answer was lost, at any statement, is stored once and confirmed to its caller."""

@@ -7,9 +7,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.clock import ServiceClock
-from dmtwisted.outbox import CHECK_S, LEASE_MS, Later, Never, Outbox, pause_after
+from dmtwisted.outbox import CHECK_S, Later, Never, Outbox, pause_after
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import Letter, LetterRow
+
+LEASE_S = 60.0
 
 
 class OutboxTests(SynchronousTestCase):
@@ -29,7 +31,7 @@ class OutboxTests(SynchronousTestCase):
     def begin(self) -> Outbox:
         """An outbox over the store, as after a start."""
         outbox = Outbox(self.store, self.clock)
-        outbox.tell_by("marks", self.send)
+        outbox.tell_by("marks", self.send, LEASE_S)
         outbox.start()
         return outbox
 
@@ -90,7 +92,7 @@ class OutboxTests(SynchronousTestCase):
         self.post(b"a")
         self.waits = None
         self.outbox = self.begin()
-        self.reactor.advance(LEASE_MS / 1000 - 1)
+        self.reactor.advance(LEASE_S - 1)
         self.assertEqual(self.told, [b"a"])
         self.reactor.advance(2)
         self.assertEqual((self.told, self.left()), ([b"a", b"a"], []))

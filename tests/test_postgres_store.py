@@ -38,7 +38,7 @@ from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.revisions import head
 from dmtwisted.store.sessions import Patience
 from dmtwisted.store.sqlite.store import SqliteStore
-from dmtwisted.store.values import NameTaken, Reserved, State, StoreFailed
+from dmtwisted.store.values import Letter, MarkMove, Marks, MarkStep, NameTaken, Reserved, State, StoreFailed
 from dmtwisted.store.verification import verify
 from dmtwisted.system.environment import environment
 from tests.change_contract import CHANGES, ChangeContract, change
@@ -638,6 +638,21 @@ class LostAnswerTests(WireCase, TestCase):
             self.assertEqual((await self.found(store, member)).documents[0].fiscal_number, "F")
             self.assertEqual(await store.register_state(TILL), b"%d" % n)
             self.assertEqual(wire.lost, number)
+
+    async def test_marks(self) -> None:
+        """Marks come back once, and letters are kept once, though the answer about their outcome was lost."""
+        wire = Wire()
+        store = await self.behind(wire)
+        for number in (1, 2, 3):
+            meant = intent(TILL, f"sale {number}", paper(number), marks=Marks(["m"], shared=True))
+            n = (await store.reserve(meant)).n
+            await store.conclude(outcome(n, fiscal_numbers={number: "F"}, marks=MarkMove(MarkStep.SPEND)))
+        back = await self.operation(store, "return", State.INTENDED, paper(4))
+        wire.lose_answer = b"UPDATE operation"
+        letters = [Letter("mail", 0, AT, b"x"), Letter("marks", TILL, AT, b"y")]
+        await store.conclude(outcome(back, marks=MarkMove(MarkStep.FREE, ["m"]), letters=letters))
+        self.assertEqual([row.number for row in await store.find_marks(["m"])], [2, 3])
+        self.assertEqual((len(await store.find_letters(["mail", "marks"], False, 10)), wire.lost), (2, 1))
 
     async def test_other_verbs(self) -> None:
         """No other verb minds a lost answer either."""

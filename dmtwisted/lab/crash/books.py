@@ -191,6 +191,8 @@ class TillTask:
     """Whether a simulated device had a reason to refuse it."""
     warned: str = ""
     """The warnings in the answer to a till without tags."""
+    mark: str = ""
+    """The excise mark of its item."""
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,56 @@ def compare_shop(register: str, tasks: Sequence[TillTask], books: Books) -> Find
             found.lost.append(f"{task.kopecks}: it was not printed")
         elif task.paper == REFUSED and copies:
             found.doubled.append(f"{task.kopecks}: it was printed, but the till was answered that it was not")
+    return found
+
+
+@dataclass(frozen=True)
+class HeldMark:
+    """An excise mark as the database has it: the local number of its receipt, its state and its operation's."""
+
+    mark: str
+    number: int
+    state: str
+    operation: str
+
+
+def read_marks(rows: Rows) -> tuple[list[HeldMark], int]:
+    """The excise marks of the database, and how many letters wait to be told, dead ones too."""
+    held = rows(
+        "SELECT mark.mark, mark.number, mark.state, coalesce(operation.state, 'gone') FROM mark "
+        "LEFT JOIN operation ON operation.n = mark.operation_n"
+    )
+    [(letters,)] = rows("SELECT count(*) FROM outbox")
+    return [HeldMark(*row) for row in held], letters
+
+
+def compare_marks(
+    tasks: Sequence[TillTask], held: Sequence[HeldMark], letters: int, told: Iterable[Mapping[str, Any]]
+) -> Findings:
+    """Compare the excise marks of tills and database with what the marks service was told.
+
+    This finds marks that are sold twice, spent without a document, kept back though nothing is open, or not told.
+    """
+    found = Findings()
+    sold = {task.mark: task.receipt[0] for task in tasks if task.mark and task.receipt is not None}
+    for row in held:
+        if row.state != "sold" or row.operation != "done":
+            found.other.append(f"the mark {row.mark} is {row.state}, its operation is {row.operation}")
+        elif sold.get(row.mark) != row.number:
+            found.doubled.append(f"the mark {row.mark} is spent by receipt {row.number}, and no till has that")
+    for mark in sold.keys() - {row.mark for row in held}:
+        found.lost.append(f"the mark {mark} was sold, and the database does not know it")
+    if letters:
+        found.other.append(f"{letters} letters to the marks service are left")
+    statuses: dict[str, list[str]] = {}
+    for entry in told:
+        statuses.setdefault(entry["number"], []).append(entry["status"])
+    for mark, came in statuses.items():
+        if came.count("accepted") > 1 or "refused" in came or mark not in sold:
+            found.doubled.append(f"the marks service was told of {mark}: {', '.join(came)}")
+    if not letters:
+        for mark in sold.keys() - statuses.keys():
+            found.lost.append(f"the marks service was not told of {mark}")
     return found
 
 

@@ -58,9 +58,9 @@ def _rule(shop: Shop, peer: str, on: str, then: str, **more: object) -> Iterator
         shop.peers[peer].set_rules()
 
 
-def _receipt(shop: Shop, kopecks: int, card: bool = False, **more: object) -> dict[str, object]:
+def _receipt(shop: Shop, kopecks: int, card: bool = False, mark: str = "", **more: object) -> dict[str, object]:
     amount = kopecks / 100
-    row = {"code": "1", "name": f"LAB{kopecks}", "cnt": 1, "price": amount, "taxgrp": 1}
+    row = {"code": "1", "name": f"LAB{kopecks}", "cnt": 1, "price": amount, "taxgrp": 1, "code_a": mark}
     receipt = {"sum": amount, "rows": [row], "pays": [{"type": 2 if card else 0, "sum": amount}]}
     fiscal = {"task": 1, "receipt": receipt}
     return {"ver": 6, "device": REGISTER, "tag": f"lab-{kopecks}", "type": 1, "fiscal": fiscal, **more}
@@ -83,16 +83,23 @@ def _fiscal(
 
 def _sell(shop: Shop, again: Callable[[], None] = _pause, refusable: bool = False) -> None:
     kopecks = shop.next_sum()
-    body = _receipt(shop, kopecks)
+    mark = shop.next_mark(kopecks)
+    body = _receipt(shop, kopecks, mark=mark)
     answer = _fiscal(shop, body, again=again)
     heard = REFUSED if answer["res"] else DONE
     tag, why = str(body["tag"]), shown(answer) if answer["res"] else ""
-    shop.add(TillTask(kopecks, heard, tag=tag, receipt=_numbers(answer), why=why, refusable=refusable))
+    shop.add(TillTask(kopecks, heard, tag=tag, receipt=_numbers(answer), why=why, refusable=refusable, mark=mark))
 
 
 def sale(shop: Shop) -> None:
     """A sale."""
     _sell(shop)
+
+
+def told(shop: Shop) -> None:
+    """A sale of which the marks service is told, after the till has its answer."""
+    sale(shop)
+    shop.wait(shop.all_told, PATIENCE, "the marks service was not told")
 
 
 def untagged(shop: Shop) -> None:
@@ -339,6 +346,7 @@ STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted
 
 SCENES: tuple[Scene, ...] = (
     Scene("receipt", sale, {**DOCUMENT, "task.before-answer": 1, "writer.before-commit": 2, "writer.committed": 2}),
+    Scene("mark told", told, {"outbox.taken": 1, "outbox.told": 1}),
     Scene("receipt without tag", untagged, {**DOCUMENT, "task.before-answer": 1}),
     Scene("answer lost, no tag", lost_untagged, {"document.doubt-stored": 1, "collision.asked": 1}),
     Scene("receipt refused", refusal, {"document.refusal-stored": 1}),

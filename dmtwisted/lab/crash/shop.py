@@ -12,6 +12,7 @@ import random
 import re
 import signal
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,16 +37,19 @@ from dmtwisted.lab.crash.books import (
     PERSON,
     Books,
     Findings,
+    HeldMark,
     TillTask,
     accepted,
+    compare_marks,
     compare_shop,
     net_payments,
     read_journal,
+    read_marks,
 )
 from dmtwisted.lab.crash.parent import Parent
 from dmtwisted.lab.crash.wire import TillConnection
 
-REGISTER, PRINTER = "till", "prn"
+REGISTER, PRINTER, MARKS = "till", "prn", "marks"
 FISCAL_NUMBER = 4_000_000_001
 
 OPERATION = 0.02
@@ -267,6 +271,14 @@ class Shop:
             self._kopecks += 1
             return self._kopecks
 
+    def next_mark(self, kopecks: int) -> str:
+        """An excise mark that came into stock for the sale of this sum."""
+        mark = f"T25і {kopecks}"
+        status, body = self.peers[MARKS].ask("POST", "/put_mark", {"mark": mark})
+        if status != 200:
+            raise BenchFailed(f"the mark was refused: {body.decode(errors='replace')[:300]}")
+        return mark
+
     def add(self, task: TillTask) -> None:
         """Record a task of a till."""
         with self._lock:
@@ -288,6 +300,7 @@ class Shop:
         authority = _certificate(pem)
         tax = self._peer("tax", "tax-service", "--keys", str(keys), "--register", str(FISCAL_NUMBER))
         printer = self._peer(PRINTER, "printer")
+        marks = self._peer(MARKS, "marks")
         ports = {}
         for wire, settings in WIRES.items():
             more = ["--pem", str(pem), "--terminal-id", str(settings["poi_id"])] if wire == "nexo" else []
@@ -322,6 +335,8 @@ class Shop:
             retry_s=0,
             wait_s=5,
             batch={"terminal": BATCH_TERMINAL},
+            marks_check="service",
+            marks_url=f"http://{HOST}:{marks}",
         )
         upload_key(self.service, self.ids[REGISTER], keys)
 
@@ -426,6 +441,15 @@ class Shop:
                 outcome = "approved" if held[self.labels.get(row["key"], 0)] else "refused"
                 self.ask("POST", f"/dm/api/v3/operations/{row['id']}/settle", {"outcome": outcome})
 
+    def marks(self) -> tuple[list[HeldMark], int]:
+        """The excise marks in the database, and how many letters wait."""
+        with closing(sqlite3.connect(f"file:{self.state / 'dmtwisted.db'}?mode=ro", uri=True)) as db:
+            return read_marks(db.execute)
+
+    def all_told(self) -> bool:
+        """Whether the marks service was told everything."""
+        return not self.marks()[1]
+
     def compare(self) -> None:
         """Compare all books; the tills do not work meanwhile."""
         journal, found = read_journal(self.state, may_stay_open="doc")
@@ -443,6 +467,7 @@ class Shop:
             self._papers,
         )
         found.add(compare_shop(REGISTER, self.tasks, books))
+        found.add(compare_marks(self.tasks, *self.marks(), self.peers[MARKS].entries()))
         self.found.add(found)
 
 
