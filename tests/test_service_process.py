@@ -43,15 +43,15 @@ TWISTD = ("-c", "from twisted.scripts.twistd import run; run()", "--nodaemon", *
 T = TypeVar("T")
 
 
-def until(found: Callable[[], T | None], what: str) -> T:
+def until(found: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
     """What ``found`` returns as soon as it returns anything.
 
     :raises AssertionError: when it does not in time.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while (value := found()) is None:
         if time.monotonic() > deadline:
-            raise AssertionError(f"{what}: not after {PATIENCE:.0f} s")
+            raise AssertionError(f"{what}: not after {patience:.0f} s")
         time.sleep(0.01)
     return value
 
@@ -102,7 +102,7 @@ class Service:
         until(self._ready, "the service is not ready")
 
     def _port(self) -> int | None:
-        found = re.search(r"http://[][\w.:]+:(\d+)", self.printed)
+        found = re.search(r"https?://[][\w.:]+:(\d+)", self.printed)
         assert found or self.process.poll() is None, f"it ended: {self.complaints or self.printed}"
         return int(found[1]) if found else None
 
