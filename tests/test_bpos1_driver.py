@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -249,6 +250,24 @@ class ConfirmTests(Bpos1Desk):
             self.assertEqual(self.pay(17, label)["res"], answer["res"])
             self.pay(11)
             self.setUp()
+
+    def test_part(self) -> None:
+        """A stored approval is found by its RRN, though it is a part and somebody pays at the terminal itself."""
+        self.rule("payment", "accept", "partial:4000")
+        self.library.confirming = Then.LOST_BEFORE
+        self.asked(1, sum=50).addErrback(lambda _: None)
+        for _ in range(200):
+            if b'"Confirm"' in self.endpoint.sent[-1]:
+                break
+            self.endpoint.advance(0.05)
+        if not self.at_once:
+            self.terminal.duration = 0
+            self.terminal.purchase(4000)
+        self.endpoint.advance(30)
+        res = 5014 if self.at_once else 5075
+        self.assertEqual(
+            (json.loads(self.done(self.service.last()))["res"], self.net().count(4000)), (res, 2 - 2 * self.at_once)
+        )
 
     def killed(self, call: bytes) -> dict[str, Any]:
         """The answer to the repeat of a payment whose service was killed when ``call`` was on its way."""

@@ -377,7 +377,8 @@ class Bpos1Driver(ProvingDriver[Bpos1Settings]):
         named = await self._named(line, order) if order.task == Task.CANCEL else None
         asked = local_time(self._clock)
         ended = latest_end(datetime.fromisoformat(before.begun), self.wait_s, asked)
-        found = judge(order, before, now, named, ended, asked)
+        held = self._booked[1].rrn if self._booked is not None and self._booked[0] == order.uid else ""
+        found = judge(order, before, now, named, ended, asked, held)
         if not isinstance(found, int):
             return found
         if found < 0:

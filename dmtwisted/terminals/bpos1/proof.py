@@ -52,6 +52,7 @@ def judge(
     named: Transaction | None,
     ended: datetime,
     asked: datetime,
+    rrn: str = "",
 ) -> Found | int:
     """What the journal proves about ``order``; the place in ``now`` of its transaction, from 0, when it has one.
 
@@ -59,6 +60,7 @@ def judge(
     :param named: the transaction that a cancel names, as it is now.
     :param ended: the latest local time at which the operation can have ended.
     :param asked: the local time of these answers.
+    :param rrn: that of the approval which was stored before the line broke, if there was one.
     """
     if before.last is not None:
         if not now or not now[0].is_same(before.last):
@@ -67,7 +69,9 @@ def judge(
         # An empty journal may be that of a new batch.
         return Undecided("the journal is empty, perhaps of a new batch")
     first = int(before.last is not None)
-    ours = [place for place, one in enumerate(now) if place >= first and _may_be(order, one)]
+    ours = [
+        place for place, one in enumerate(now) if place >= first and (one.rrn == rrn if rrn else _may_be(order, one))
+    ]
     if len(ours) > 1:
         return Undecided("there are several such transactions")
     if order.task == Task.CANCEL and not ours and before.named is not None and named is not None:
@@ -77,6 +81,8 @@ def judge(
     if not ours:
         return NeverStarted()
     one = now[ours[0]]
+    if rrn:
+        return ours[0]
     if order.wanted and one.amount != order.wanted:
         return Undecided(f"operation {one.invoice} is over another sum")
     at, begun = _moment(one.at), datetime.fromisoformat(before.begun)
