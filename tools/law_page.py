@@ -37,6 +37,8 @@ class Rule:
     remark: str = ""
 
 
+_MARKS = "dmtwisted/registers/marks.py"
+_MARK_RULES = "dmtwisted/registers/mark_rules.py"
 _DRAFTING = "dmtwisted/registers/drafting.py"
 _ARITHMETIC = "dmtwisted/registers/arithmetic.py"
 _TAX_DOCUMENTS = "dmtwisted/registers/channels/tax_documents.py"
@@ -433,14 +435,19 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2021-10-01",
             source=f"check01.xsd; {_ORDER_13}, row 9",
             sure=TEXT,
-            remark="not kept: longer marks are cut, blanks are folded",
+            kept=_MARKS,
+            test="tests.test_marks.WholeTests.test_refused",
+            setting="marks_gs",
+            remark="a separator GS, which XML cannot hold, is refused, or written as the setting says",
         ),
         Rule(
             id="M2",
             rule="A mark is sold once; a return frees it",
             source="press notes of the tax service, 2024 and 2025",
             sure=DPS,
-            remark="not kept: marks are not remembered",
+            kept=_MARK_RULES,
+            test="tests.test_marks.OnceTests.test_twice",
+            setting="marks_check",
         ),
         Rule(
             id="M3",
@@ -448,15 +455,19 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2021-10-01",
             source="law 265, article 3, p. 11; the XML of server B",
             sure=DPS,
-            remark="not kept: nothing is counted",
+            kept=_MARK_RULES,
+            test="tests.test_marks.OnceTests.test_count",
+            setting="marks_count",
+            remark="rows of whole units that carry marks",
         ),
         Rule(
             id="M4",
             rule="By the glass a row may have several marks, and a mark may come again",
             source="advice 32/2022 of the tax service by its title; vendors",
             sure=VENDOR,
-            kept=_TAX_DOCUMENTS,
-            test="tests.test_tax_documents.ReceiptTests.test_rows",
+            kept=_MARK_RULES,
+            test="tests.test_marks.OnceTests.test_by_the_glass",
+            setting="marks_repeat",
         ),
         Rule(
             id="M5",
@@ -465,7 +476,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             source="a vendor's description of eExcise; the day by the press",
             sure=VENDOR,
             kept=_TAX_DOCUMENTS,
-            test="tests.test_tax_documents.ReceiptTests.test_rows",
+            test="tests.test_marks.WholeTests.test_carried",
         ),
         Rule(
             id="M6",
@@ -473,7 +484,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2026-11-01",
             source="a vendor's test description",
             sure=VENDOR,
-            remark="not kept: nobody is asked",
+            kept="dmtwisted/registers/marks_service.py",
+            test="tests.test_marks_service.ServiceTests.test_refused",
+            setting="marks_check, marks_url",
+            remark="the tax service itself cannot be asked; a shop's own marks service can",
         ),
         Rule(
             id="M7",
@@ -490,7 +504,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             rule="Marked goods may be sold offline",
             source="nothing found that forbids it",
             sure=GUESS,
-            remark="unclear: sold",
+            kept=_MARK_RULES,
+            test="tests.test_marks.OnceTests.test_offline_refused",
+            setting="marks_offline",
+            remark="sold, unless the setting says otherwise",
         ),
     ),
 }

@@ -12,18 +12,16 @@ import msgspec
 
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
+from dmtwisted.documents.law import MARK_LENGTH
 from dmtwisted.requests import RowRequest, malformed
 from dmtwisted.results import Refused, Res, Text, at_most
 from dmtwisted.store.values import MarkMove, MarkStep
 from protocols.fiscal.letters import CODE_PAGE
 
-LONGEST = 64
-"""Characters of ``EXCISELABEL`` (docs/reference/tax-service.md#element-order)."""
-
 GS = "\x1d"
 """Ends a part of a DataMatrix; a scanner passes it on, for FNC1 too."""
 
-_PLAIN = re.compile("[!-~]{0,64}")
+_PLAIN = re.compile(f"[!-~]{{0,{MARK_LENGTH}}}")
 """Almost every mark."""
 
 
@@ -37,8 +35,8 @@ def check_row_marks(row: RowRequest, index: int, gs: str) -> None:
         if not _PLAIN.fullmatch(mark):
             path = f"fiscal.receipt.rows[{index}].{f'code_aa[{n - 1}]' if n else 'code_a'}"
             longest = max(len(mark), len(written(mark, gs)))
-            if longest > LONGEST:
-                raise malformed(path, at_most(LONGEST, longest))
+            if longest > MARK_LENGTH:
+                raise malformed(path, at_most(MARK_LENGTH, longest))
             why = _trouble(mark, gs)
             if why is not None:
                 raise Refused(Res.FORBIDDEN_CHARACTER, index + 1, path, note=why)
