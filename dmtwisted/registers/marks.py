@@ -10,20 +10,20 @@ import re
 
 import msgspec
 
-from dmtwisted.documents import documents
+from dmtwisted.documents import documents, law
 from dmtwisted.documents.documents import Document
 from dmtwisted.requests import RowRequest, malformed
 from dmtwisted.results import Refused, Res, Text, at_most
 from dmtwisted.store.values import MarkMove, MarkStep
 from protocols.fiscal.letters import CODE_PAGE
 
-LONGEST = 64
+LONGEST = law.MARK_LENGTH
 """Characters of ``EXCISELABEL`` (docs/reference/tax-service.md#element-order)."""
 
 GS = "\x1d"
 """Ends a part of a DataMatrix; a scanner passes it on, for FNC1 too."""
 
-_PLAIN = re.compile("[!-~]{0,64}")
+_PLAIN = re.compile(rf"[!-~]{{0,{LONGEST}}}")
 """Almost every mark."""
 
 
