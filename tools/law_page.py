@@ -448,6 +448,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             kept=_MARK_RULES,
             test="tests.test_marks.OnceTests.test_twice",
             setting="marks_check",
+            remark="off by default",
         ),
         Rule(
             id="M3",
@@ -458,7 +459,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             kept=_MARK_RULES,
             test="tests.test_marks.OnceTests.test_count",
             setting="marks_count",
-            remark="rows of whole units that carry marks",
+            remark="off by default: damaged marks and drinks by the glass have fewer",
         ),
         Rule(
             id="M4",
@@ -468,6 +469,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             kept=_MARK_RULES,
             test="tests.test_marks.OnceTests.test_by_the_glass",
             setting="marks_repeat",
+            remark="unclear: how eExcise writes such a bottle off",
         ),
         Rule(
             id="M5",
@@ -486,8 +488,8 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             sure=VENDOR,
             kept="dmtwisted/registers/marks_service.py",
             test="tests.test_marks_service.ServiceTests.test_refused",
-            setting="marks_check, marks_url",
-            remark="the tax service itself cannot be asked; a shop's own marks service can",
+            setting="marks_check, marks_url, marks_stale",
+            remark="off by default: the shop names a service that knows",
         ),
         Rule(
             id="M7",
@@ -507,7 +509,7 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             kept=_MARK_RULES,
             test="tests.test_marks.OnceTests.test_offline_refused",
             setting="marks_offline",
-            remark="sold, unless the setting says otherwise",
+            remark="unclear: sold by default",
         ),
     ),
 }

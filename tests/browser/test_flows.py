@@ -204,6 +204,30 @@ class AddDeviceTests(BrowserCase):
         self.assertNotIn("test", self.devices())
 
 
+class DatedTests(BrowserCase):
+    """Settings of a register that change on a day."""
+
+    def test_rows(self) -> None:
+        """A row is added with a day, a setting and a value, is listed, and is deleted; a wrong one is explained."""
+        dev_id = self.devices()["test"]["dev_id"]
+        self.go(f"/dm/devices/{dev_id}")
+        self.page.select_option("#dated-setting", "tax_groups.1.percent")
+        self.fill("#dated-from", "2099-01-01")
+        self.fill("#dated-value", "2100")
+        self.click("#dated form button")
+        self.see("#dated [data-row]")
+        row = {"valid_from": "2099-01-01", "setting": "tax_groups.1.percent", "value": 2100}
+        self.assertEqual(self.devices()["test"]["settings"]["dated"], [row])
+        self.page.select_option("#dated-setting", "rounding_step")
+        self.fill("#dated-from", "2099-01-01")
+        self.fill("#dated-value", "7")
+        self.click("#dated form button")
+        self.assertIn("rounding_step", self.outcome())
+        self.click("#dated [data-row]")
+        self.page.wait_for_selector("#dated [data-row]", state="detached")
+        self.assertEqual(self.devices()["test"]["settings"]["dated"], [])
+
+
 class BoardTests(BrowserCase):
     """A cashier at a register."""
 
