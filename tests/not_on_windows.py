@@ -15,7 +15,7 @@ EXCLUDED: dict[str, str] = {
     "test_device_file": "opens the pseudo-terminals of Linux",
     "test_files.NamedTests.test_read": LINKS,
     "test_files.NamedTests.test_refused": LINKS,
-    "test_presence": LINKS,
+    "test_presence.CodeTests.test_link": LINKS,
     "test_service_process.FullDiskTests": LIMITS,
     "test_service_process.KillTests.test_writer": WRITER,
     "test_service_process.StopTests": SIGNALS,
