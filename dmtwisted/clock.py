@@ -109,7 +109,14 @@ class ServiceClock:
 
 def kyiv(at: int) -> datetime:
     """``at``, in milliseconds since 1970, as time in Kyiv."""
-    return datetime.fromtimestamp(at // 1000, KYIV)
+    try:
+        return datetime.fromtimestamp(at // 1000, KYIV)
+    except OSError:
+        # Windows knows moments from 1970 to 3000 only.
+        return (_EPOCH + timedelta(seconds=at // 1000)).astimezone(KYIV)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def day_of(at: int) -> str:
@@ -163,5 +170,5 @@ def readable(at: int) -> str:
 @lru_cache(maxsize=64)
 def _second(second: int) -> tuple[str, str]:
     """Both forms of a second since 1970, cached for all that happens within it."""
-    moment = datetime.fromtimestamp(second, KYIV)
+    moment = kyiv(second * 1000)
     return f"{moment:%Y%m%d%H%M%S}", f"{moment:%d-%m-%Y %H:%M:%S}"

@@ -245,7 +245,7 @@ def is_own_address(address: Address) -> bool:
         return False
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as trial:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.bind((str(address), 0))
     except OSError:
         return False

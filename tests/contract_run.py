@@ -38,7 +38,7 @@ def memory_of(pid: int) -> float:
     total = 0
     for member in family(pid):
         try:
-            lines = Path(f"/proc/{member}/smaps_rollup").read_text().splitlines()
+            lines = Path(f"/proc/{member}/smaps_rollup").read_text("utf-8").splitlines()
         except OSError:
             continue
         total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))

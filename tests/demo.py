@@ -557,18 +557,21 @@ def service(port: int) -> Iterator[int]:
     """A real service in training mode without data; its port."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")
-        command = [sys.executable, "-m", "dmtwisted.commands.main", "run", "--training"]
+        command = [sys.executable, "-m", "dmtwisted.commands.main", "run", "--training", "--until-input-ends"]
         with log.open("wb") as output:
             child = subprocess.Popen(
                 [*command, "--state", str(Path(folder, "state")), "--port", str(port)],
                 cwd=ROOT,
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
         try:
             yield _port_of(child, log)
         finally:
-            child.terminate()
+            # Windows has no signal that asks for the end.
+            assert child.stdin is not None
+            child.stdin.close()
             try:
                 child.wait(STOP_PATIENCE)
             except subprocess.TimeoutExpired:

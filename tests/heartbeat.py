@@ -46,7 +46,7 @@ class Heartbeat:
         longest, self._longest = self._longest, 0.0
         speed = min(work() for _ in range(5))
         temporary = Path(FILE + ".new")
-        temporary.write_text(json.dumps([longest, speed]))
+        temporary.write_text(json.dumps([longest, speed]), "utf-8")
         temporary.replace(FILE)
         self._begun = thread_time()
 

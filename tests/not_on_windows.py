@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
-EXCLUDED: dict[str, str] = {}
+FORKS = "copies a process by fork, which Windows does not have"
+LIMITS = "limits the files of another process, which Linux alone can"
+LINKS = "makes a symbolic link; Wine's call succeeds and makes none"
+RIGHTS = "sets the rights of POSIX"
+SIGNALS = "sends a signal that asks for the end; Windows ends a process at once"
+WRITER = "finds the writer among the processes by /proc"
+
+EXCLUDED: dict[str, str] = {
+    "test_backup.MakeTests.test_what_is_no_state": LINKS,
+    "test_crashlab": FORKS,
+    "test_device_file": "opens the pseudo-terminals of Linux",
+    "test_files.NamedTests.test_read": LINKS,
+    "test_files.NamedTests.test_refused": LINKS,
+    "test_presence.CodeTests.test_link": LINKS,
+    "test_service_process.FullDiskTests": LIMITS,
+    "test_service_process.KillTests.test_writer": WRITER,
+    "test_service_process.StopTests": SIGNALS,
+    "test_sqlite_store.DamageTests.test_emptied_by_a_link": LINKS,
+    "test_sqlite_store.DamageTests.test_full_at_start": LIMITS,
+    "test_sqlite_store.DamageTests.test_no_rights": RIGHTS,
+    "test_sqlite_store.FullDiskTests": LIMITS,
+    "test_sqlite_store.QueueTests.test_signals": SIGNALS,
+    "test_state_folder": RIGHTS,
+}
 """Names without ``tests.`` in front."""
 
 

@@ -116,7 +116,7 @@ class Server:
             self.port: int = probe.getsockname()[1]
         atexit.register(self.remove)
         word = self._home / "word"
-        word.write_text(PASSWORD)
+        word.write_text(PASSWORD, "utf-8")
         word.chmod(0o644)
         # The quickest of the ways to ask for a password.
         options = ["--auth=md5", f"--pwfile={word}", "--username=till", "--encoding=UTF8", "--no-sync"]
@@ -225,7 +225,7 @@ def _children(pid: int) -> list[int]:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             # Behind the name in brackets, which may hold anything: the state, then the parent.
-            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+            if int(stat.read_text("utf-8").rpartition(")")[2].split()[1]) == pid:
                 found.append(int(stat.parent.name))
     return found
 

@@ -41,4 +41,4 @@ class SuiteReporter(Reporter):
         super().done()
         skipped = [(test.id(), str(reason)) for test, reason in self.skips]
         outcome = {"passed": self.successes, "failed": self._wrong(), "skipped": skipped}
-        Path(os.environ[VARIABLE], RESULT).write_text(json.dumps(outcome))
+        Path(os.environ[VARIABLE], RESULT).write_text(json.dumps(outcome), "utf-8")

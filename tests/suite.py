@@ -58,9 +58,9 @@ def closing_lines(records: Path, status: int) -> int:
         print(f"trial ended with status {status} and no result")
         print("0 passed, 1 failed, 0 skipped")
         return 1
-    outcome = json.loads(result.read_text())
+    outcome = json.loads(result.read_text("utf-8"))
     passed, failed, skipped = outcome["passed"], outcome["failed"], outcome["skipped"]
-    workers = [json.loads(file.read_text()) for file in records.glob("*.json") if file != result]
+    workers = [json.loads(file.read_text("utf-8")) for file in records.glob("*.json") if file != result]
     seconds = sum((Counter(worker["seconds"]) for worker in workers), Counter[str]())
     print("slowest:", ", ".join(f"{name} {taken:.0f} s" for name, taken in seconds.most_common(SLOWEST)))
     for name, reason in skipped:

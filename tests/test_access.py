@@ -580,7 +580,7 @@ class ConfigurationTests(SynchronousTestCase):
         folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, folder)
         file = folder / "dm.toml"
-        file.write_text(f"[server]\n{text}\n")
+        file.write_text(f"[server]\n{text}\n", "utf-8")
         return load(file).server
 
     def complaint(self, text: str) -> str:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import tomllib
 from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import count
 from pathlib import Path
@@ -41,6 +42,7 @@ from dmtwisted.store.sqlite.writer import connect
 from dmtwisted.system import files
 from tests.filler import fill
 from tests.postgres_server import MISSING, PASSWORD, server
+from tests.rights import OWNER_ONLY
 from tests.store_contract import TILL, intent, paper
 
 _names = count(1)
@@ -111,9 +113,9 @@ class BackupCase(SynchronousTestCase):
     def fill(self, receipts: int = 30) -> None:
         """A history and what belongs to it."""
         fill(self.path, receipts, answer=200, document=100)
-        (self.state / "secret.key").write_text(KEY)
+        (self.state / "secret.key").write_text(KEY, "utf-8")
         (self.state / "training").mkdir()
-        (self.state / "training" / "x.ledger").write_text("a sale\n")
+        (self.state / "training" / "x.ledger").write_text("a sale\n", "utf-8")
 
     def command(self, *arguments: str) -> tuple[int, str, str]:
         """Status, output and complaint of ``dmtwisted``."""
@@ -145,7 +147,7 @@ class BackupCase(SynchronousTestCase):
     def configured(self, url: str) -> str:
         """A configuration file that names this database."""
         file = self.folder / f"{next(_names)}.toml"
-        file.write_text(f'[database]\nurl = "{url}"\n')
+        file.write_text(f"[database]\nurl = {json.dumps(url)}\n", "utf-8")
         return str(file)
 
     def broken_off(self, *options: str) -> None:
@@ -203,7 +205,7 @@ class MakeTests(BackupCase):
         self.assertEqual(manifest.tables, self.marks())
         self.assertEqual(manifest.revision, head())
         self.assertEqual(set(manifest.files), {"database.sqlite", "state/secret.key", "state/training/x.ledger"})
-        self.assertEqual(stat.S_IMODE(self.archive.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(self.archive.stat().st_mode), OWNER_ONLY)
         with tarfile.open(self.archive) as tar:
             self.assertEqual(set(tar.getnames()), {"manifest.json", *manifest.files})
 
@@ -214,7 +216,7 @@ class MakeTests(BackupCase):
             self.assertEqual(self.command("backup")[0], 0)
             [made] = (self.state / FOLDER).glob("*.tar.gz")
             self.assertEqual(len(read_manifest(made).files), 3)
-            made.rename(self.folder / made.name)
+            made.replace(self.folder / made.name)
 
     def test_while_it_sells(self) -> None:
         """While the writer writes a backup is one moment of the database; no sale waits for it and none is lost."""
@@ -251,7 +253,7 @@ class MakeTests(BackupCase):
         self.fill()
         folder = self.state / FOLDER
         (folder / ".backup-0123").mkdir(parents=True)
-        (folder / ".backup-0123" / "database.sqlite").write_text("receipts")
+        (folder / ".backup-0123" / "database.sqlite").write_text("receipts", "utf-8")
         with take_lock(str(folder / ".backup.lock"), 0):
             status, _, err = self.command("backup")
             self.assertEqual(status, 1)
@@ -329,18 +331,18 @@ class RestoreTests(BackupCase):
         with closing(connect(str(self.path))) as db:
             FUNCTIONS["remove_device"](db, 1)
         later = self.marks()
-        (self.state / "secret.key").write_text("another key")
-        (self.state / "new.txt").write_text("new")
+        (self.state / "secret.key").write_text("another key", "utf-8")
+        (self.state / "new.txt").write_text("new", "utf-8")
         out = self.restored()
         self.assertEqual(self.marks(), before)
-        self.assertEqual((self.state / "secret.key").read_text(), KEY)
-        self.assertEqual(stat.S_IMODE((self.state / "secret.key").stat().st_mode), 0o600)
+        self.assertEqual((self.state / "secret.key").read_text("utf-8"), KEY)
+        self.assertEqual(stat.S_IMODE((self.state / "secret.key").stat().st_mode), OWNER_ONLY)
         self.assertFalse((self.state / "new.txt").exists())
         [old] = self.state.glob("before-restore-*")
         self.assertIn(str(old), out)
         self.assertEqual(self.marks(old / "dmtwisted.db"), later)
-        self.assertEqual((old / "state" / "secret.key").read_text(), "another key")
-        self.assertEqual((old / "state" / "new.txt").read_text(), "new")
+        self.assertEqual((old / "state" / "secret.key").read_text("utf-8"), "another key")
+        self.assertEqual((old / "state" / "new.txt").read_text("utf-8"), "new")
         self.assertEqual(list(self.state.glob("restoring-*")), [])
 
     def test_into_nothing(self) -> None:
@@ -351,7 +353,7 @@ class RestoreTests(BackupCase):
         self.state = self.folder / "new"
         self.restored()
         self.assertEqual(self.marks(self.state / "dmtwisted.db"), before)
-        self.assertEqual((self.state / "training" / "x.ledger").read_text(), "a sale\n")
+        self.assertEqual((self.state / "training" / "x.ledger").read_text("utf-8"), "a sale\n")
 
     def test_over_what_is_no_database(self) -> None:
         """A damaged file does not stand in the way, and is kept."""
@@ -637,11 +639,11 @@ class RestoreTests(BackupCase):
     def test_killed_at_every_step(self) -> None:
         """Killed at any step, everything is as before or, after the next start of the service, as in the backup."""
         fill(self.path, 2, registers=1, answer=20, document=20)
-        (self.state / "secret.key").write_text(KEY)
+        (self.state / "secret.key").write_text(KEY, "utf-8")
         self.backup()
         with closing(connect(str(self.path))) as db:
             FUNCTIONS["change_settings"](db, {"later": b""})
-        (self.state / "secret.key").write_text("later")
+        (self.state / "secret.key").write_text("later", "utf-8")
         copies = self.folder / "copies"
         copies.mkdir()
         done = subprocess.run(
@@ -664,7 +666,7 @@ class RestoreTests(BackupCase):
             state = copies / str(step)
             decided.add(planned(state))
             finish_restore(Config(service=ServiceConfig(state=str(state))))
-            key, found = (state / "secret.key").read_text(), self.marks(state / "dmtwisted.db")
+            key, found = (state / "secret.key").read_text("utf-8"), self.marks(state / "dmtwisted.db")
             if key == "later":
                 self.assertEqual(found, later, f"step {step}")
             else:
@@ -689,7 +691,7 @@ class RestoreTests(BackupCase):
 
     def test_restore_under_way(self) -> None:
         """A service does not start while another process completes a restore."""
-        (self.state / PLAN).write_text('{"steps": [], "folders": []}')
+        (self.state / PLAN).write_text('{"steps": [], "folders": []}', "utf-8")
         config = Config(service=ServiceConfig(state=str(self.state)))
         with take_lock(f"{self.path}.lock", 0):
             self.assertRaises(ConfigError, finish_restore, config)
@@ -753,7 +755,7 @@ class ServerTests(BackupCase):
         self.backup()
         config = self.database()
         self.path.unlink()
-        (self.state / "secret.key").write_text("of the new machine")
+        (self.state / "secret.key").write_text("of the new machine", "utf-8")
 
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device", str(self.state / PLAN))
@@ -764,10 +766,10 @@ class ServerTests(BackupCase):
         self.assertEqual((status, "No space left on device" in err), (1, True), err)
         with open_rows(_url(config)) as rows:
             self.assertEqual(rows.revision(), MOVING)
-        self.assertEqual((self.state / "secret.key").read_text(), "of the new machine")
+        self.assertEqual((self.state / "secret.key").read_text("utf-8"), "of the new machine")
         status, _, err = self.command(*command)
         self.assertEqual(status, 0, err)
-        self.assertEqual((self.state / "secret.key").read_text(), KEY)
+        self.assertEqual((self.state / "secret.key").read_text("utf-8"), KEY)
 
     def test_rows_in_place(self) -> None:
         """The same of rows that were backed up as rows."""
@@ -792,7 +794,7 @@ class ServerTests(BackupCase):
         self.backup()
         config = self.database()
         self.path.unlink()
-        (self.state / "secret.key").write_text("of before")
+        (self.state / "secret.key").write_text("of before", "utf-8")
         service = Config(database=DatabaseConfig(url=_url(config)), service=ServiceConfig(state=str(self.state)))
         refused: list[Exception] = []
 
@@ -804,9 +806,9 @@ class ServerTests(BackupCase):
         self.patch(swapping, "replace", starting)
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", config)
         self.assertEqual(status, 0, err)
-        self.assertEqual((self.state / "secret.key").read_text(), KEY)
+        self.assertEqual((self.state / "secret.key").read_text("utf-8"), KEY)
         [kept] = self.state.glob("before-restore-*/state/secret.key")
-        self.assertEqual(kept.read_text(), "of before")
+        self.assertEqual(kept.read_text("utf-8"), "of before")
         # The lock is free again.
         finish_restore(service)
 
@@ -854,4 +856,5 @@ class ServerTests(BackupCase):
 
 
 def _url(config: str) -> str:
-    return Path(config).read_text().split('"')[1]
+    url: str = tomllib.loads(Path(config).read_text("utf-8"))["database"]["url"]
+    return url

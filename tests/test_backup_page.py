@@ -13,6 +13,7 @@ from dmtwisted import backups
 from dmtwisted.backups import BackupProgress, Backups, Order
 from dmtwisted.config import BACKUPS as FOLDER
 from dmtwisted.store.carry.archive import FORMAT, Manifest, read_manifest, write_archive
+from tests.rights import OWNER_ONLY
 from tests.test_service_process import ProcessCase, until
 from tests.test_sessions import SETTINGS, AccessCase
 from tests.web_case import HttpAnswer, sale
@@ -34,7 +35,7 @@ class BackupCase(AccessCase):
         manifest = Manifest(FORMAT, 1_790_000_000_000, "0", "1", "SQLite", None, {}, {})
         write_archive(self.folder / NAME, manifest, self.folder, lambda _: None)
         (self.folder / "broken.tar.gz").write_bytes(b"nothing")
-        (self.folder / "other.txt").write_text("secret")
+        (self.folder / "other.txt").write_text("secret", "utf-8")
         (self.folder / "link.tar.gz").symlink_to(self.folder / "other.txt")
 
     def get_from(self, address: str, name: str, *headers: tuple[str, str]) -> HttpAnswer:
@@ -184,7 +185,7 @@ class ProcessTests(ProcessCase):
         [made] = until(listed, "no backup was made")
         self.assertTrue(made["whole"])
         path = self.folder / "state" / FOLDER / made["name"]
-        self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(path.stat().st_mode & 0o777, OWNER_ONLY)
         self.assertEqual(sum(mark.rows for mark in read_manifest(path).tables.values()), made["rows"])
         self.assertEqual(service.request("GET", f"{BACKUPS}/{made['name']}")[0], 403)
         members = {"usr_uiauth": True, "usr_login": "owner", "usr_pass": "a long one", "usr_confpass": "a long one"}

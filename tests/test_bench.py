@@ -158,7 +158,7 @@ class ProcessTests(SynchronousTestCase):
     def test_filesystem(self) -> None:
         """The nearest mount above a folder is its file system."""
         mounts = Path(self.mktemp())
-        mounts.write_text("a / ext4 rw 0 0\nb /tmp tmpfs rw 0 0\nc /tmp/deep xfs rw 0 0\n")
+        mounts.write_text("a / ext4 rw 0 0\nb /tmp tmpfs rw 0 0\nc /tmp/deep xfs rw 0 0\n", "utf-8")
         self.assertEqual(filesystem(Path("/tmp/scratch"), mounts), "tmpfs")
         self.assertEqual(filesystem(Path("/tmp/deep/scratch"), mounts), "xfs")
         self.assertEqual(filesystem(Path("/tmpx/scratch"), mounts), "ext4")
@@ -172,7 +172,7 @@ class ProcessTests(SynchronousTestCase):
         home = Path(self.mktemp())
         home.mkdir()
         with self.assertRaises(KeyError), scratch_folder(str(home)) as folder:
-            (folder / "file").write_text("something")
+            (folder / "file").write_text("something", "utf-8")
             raise KeyError
         self.assertEqual(list(home.iterdir()), [])
 

@@ -8,10 +8,11 @@ import os
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -78,7 +79,7 @@ class OptionsTests(SynchronousTestCase):
         state.mkdir(parents=True)
         child = service(state, 1, url)
         config = Path(child.command[-1])
-        self.assertEqual(config.read_text(), f'[database]\nurl = "{url}"\n')
+        self.assertEqual(config.read_text("utf-8"), f'[database]\nurl = "{url}"\n')
         self.assertNotIn("--config", service(state, 1).command)
 
     def test_unknown(self) -> None:
@@ -217,8 +218,9 @@ def _server(stall: float = 0.0, answers: int = 10**9, context: Any = None) -> It
     try:
         yield listening.getsockname()[1]
     finally:
-        # Closing alone does not end a waiting accept.
-        listening.shutdown(socket.SHUT_RDWR)
+        # Closing alone does not end a waiting accept, but on Windows, which in turn does not know this.
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
         listening.close()
         accepting.join()
 
@@ -373,7 +375,7 @@ class IdleTests(SynchronousTestCase):
             self.assertRaises(BenchFailed, pss_mb, os.getpid())
         else:
             self.assertGreater(pss_mb(os.getpid()), 1.0)
-        ended = subprocess.Popen(["true"])
+        ended = subprocess.Popen([sys.executable, "-c", ""])
         ended.wait()
         self.assertRaises(BenchFailed, pss_mb, ended.pid)
 

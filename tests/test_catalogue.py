@@ -960,7 +960,7 @@ class PageTests(SynchronousTestCase):
                     continue
                 named = {
                     node.attr
-                    for node in ast.walk(ast.parse(path.read_text()))
+                    for node in ast.walk(ast.parse(path.read_text("utf-8")))
                     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Res"
                 }
                 self.assertEqual([res.code for res in RESERVED if res.name in named], [], str(path))

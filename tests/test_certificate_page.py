@@ -25,6 +25,7 @@ from dmtwisted.access.tls_orders import Order, Result, ordered
 from dmtwisted.commands.main import main
 from dmtwisted.config import INSTALLED, TLS_FOLDER, Overrides, TlsConfig, load
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
+from tests.rights import OWNER_ONLY
 from tests.shop import MORNING
 from tests.specification import promises
 from tests.test_sessions import AccessCase
@@ -66,7 +67,7 @@ class InstallTests(AccessCase):
             self.assertEqual((told["subject"], told["days_left"], told["restart"]), ("desk", 30, True))
             self.assertEqual((told["https"], told["names"]), (False, ["localhost"]))
             if os.name == "posix":
-                self.assertEqual(self.installed.stat().st_mode & 0o777, 0o600)
+                self.assertEqual(self.installed.stat().st_mode & 0o777, OWNER_ONLY)
             self.assertEqual(read_pem(self.installed, self.installed).subject, "desk")
             self.assertEqual(self.request("GET", TLS).json, {k: v for k, v in told.items() if k not in _OUTCOME})
             self.assertNotIn(b"PRIVATE", answer.body)
@@ -123,7 +124,7 @@ class InstallTests(AccessCase):
         self.assertEqual((config.tls.certificate, config.tls.key), (str(self.installed), str(self.installed)))
         self.assertTrue(config.tls_is_installed)
         file = self.shop.state / "config.toml"
-        file.write_text("[tls]\ncertificate = 'a.pem'\nkey = 'a.key'\n")
+        file.write_text("[tls]\ncertificate = 'a.pem'\nkey = 'a.key'\n", "utf-8")
         named = load(file, state)
         self.assertEqual((named.tls.certificate, named.tls_is_installed), (str(self.shop.state / "a.pem"), False))
 

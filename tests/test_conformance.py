@@ -131,7 +131,7 @@ class SavedTests(SynchronousTestCase):
 
     def test_damaged(self) -> None:
         """A file of levels that cannot be read is none."""
-        (self.state / "conformance.json").write_text("{")
+        (self.state / "conformance.json").write_text("{", "utf-8")
         self.assertIsNone(found_of(self.driver, self.state))
 
     def test_tree(self) -> None:

@@ -117,9 +117,10 @@ class BouncyCastleTests(SynchronousTestCase):
         folder = Path(self.mktemp())
         folder.mkdir()
         source, cases = folder / "Judge.java", folder / "cases"
-        source.write_text(JUDGE)
+        source.write_text(JUDGE, "utf-8")
         cases.write_text(
-            "\n".join(" ".join(part.hex() if isinstance(part, bytes) else part for part in line) for line in lines)
+            "\n".join(" ".join(part.hex() if isinstance(part, bytes) else part for part in line) for line in lines),
+            "utf-8",
         )
         command = ["java", "-cp", ":".join(map(str, JARS)), str(source), str(cases)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -30,14 +30,14 @@ on_linux = skipUnless(sys.platform == "linux", "daemons and /proc are looked at 
 def alive(pid: int) -> bool:
     """Whether the process still runs."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
 
 
 def uid_of(pid: int) -> set[int]:
     """Every kind of user id of a process: real, effective, saved, of files."""
-    found = re.search(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    found = re.search(r"^Uid:\s+(.*)$", Path(f"/proc/{pid}/status").read_text("utf-8"), re.MULTILINE)
     assert found
     return set(map(int, found[1].split()))
 
@@ -67,7 +67,7 @@ class DaemonCase(ProcessCase):
     def see_it_gone(self) -> None:
         """Nothing of a test is left behind."""
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int(self.pid_file.read_text()), signal.SIGKILL)
+            os.kill(int(self.pid_file.read_text("utf-8")), signal.SIGKILL)
 
     @property
     def service(self) -> Service:
@@ -86,7 +86,7 @@ class DaemonCase(ProcessCase):
                 return None
 
         until(asked, "the daemon is not ready")
-        return int(self.pid_file.read_text())
+        return int(self.pid_file.read_text("utf-8"))
 
     def options(self) -> tuple[str, ...]:
         """Those of the service."""
@@ -103,7 +103,7 @@ class TwistdTests(DaemonCase):
         pid = self.ready()
         self.assertNotEqual(os.getsid(pid), os.getsid(0))
         self.assertEqual(self.service.execute(fiscal(0, "open"))["res"], 0)
-        self.assertIn(f"serving on http://127.0.0.1:{self.port}/", self.log.read_text())
+        self.assertIn(f"serving on http://127.0.0.1:{self.port}/", self.log.read_text("utf-8"))
 
         self.log.rename(self.folder / "moved.log")
         os.kill(pid, signal.SIGHUP)
@@ -120,7 +120,7 @@ class TwistdTests(DaemonCase):
         self.assertEqual(json.loads(selling.getresponse().read())["res"], 0)
         until(lambda: not alive(pid) or None, "it does not end")
         self.assertFalse(self.pid_file.exists())
-        self.assertIn("stopped", self.log.read_text())
+        self.assertIn("stopped", self.log.read_text("utf-8"))
 
     def test_user(self) -> None:
         """With ``--uid`` and ``--gid`` service, writer and every file are that user's, the state folder included."""
@@ -172,9 +172,9 @@ class TwistdTests(DaemonCase):
         with closing(sqlite3.connect(state / "dmtwisted.db")) as database:
             database.execute("CREATE TABLE device (whose TEXT)")
         # A number from before a power cut is no obstacle.
-        self.pid_file.write_text("999999999")
+        self.pid_file.write_text("999999999", "utf-8")
         self.assertEqual(self.start(*self.options())[0], 0)
-        until(lambda: "cannot start" in self.log.read_text() or None, "nothing is said")
+        until(lambda: "cannot start" in self.log.read_text("utf-8") or None, "nothing is said")
         until(lambda: not self.pid_file.exists() or None, "its number is left behind")
 
     def test_taken(self) -> None:

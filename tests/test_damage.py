@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, redirect_stdout
+from unittest import mock
 
 from twisted.internet.defer import Deferred
 
@@ -199,8 +200,7 @@ class LookTests(WebCase):
             db.execute("CREATE TABLE a (b)")
             self.assertEqual(quick_look(db), "")
         letter.write_bytes(LETTER)
-        self.patch(os, "nice", lambda _: None)
-        with redirect_stdout(io.StringIO()) as told:
+        with mock.patch.object(os, "nice", create=True), redirect_stdout(io.StringIO()) as told:
             self.assertEqual([main(str(path)) for path in (whole, letter)], [0, 1])
         self.assertEqual(told.getvalue(), "\nfile is not a database\n")
 

@@ -650,13 +650,14 @@ class DriverTests(SynchronousTestCase):
         folder = Path(self.mktemp()).absolute()
         package = folder / "drivers_of_a_test"
         package.mkdir(parents=True)
-        (package / "__init__.py").write_text("")
+        (package / "__init__.py").write_text("", "utf-8")
         for kind in ("printer", "terminal"):
             (package / f"{kind}_x.py").write_text(
                 "import msgspec\n"
                 "from dmtwisted.devices.driver import Driver\n"
                 "class Settings(msgspec.Struct):\n    host: str\n"
-                f"DRIVER = Driver(kind={kind!r}, name='x', title='X', settings=Settings, build=None)\n"
+                f"DRIVER = Driver(kind={kind!r}, name='x', title='X', settings=Settings, build=None)\n",
+                "utf-8",
             )
         self.patch(sys, "path", [str(folder), *sys.path])
         self.patch(drivers, "FOLDERS", (*drivers.FOLDERS, "drivers_of_a_test"))

@@ -80,7 +80,7 @@ class FileFaultTests(FaultCase):
 
     def test_all_well(self) -> None:
         """A folder in order is reported as good."""
-        (self.state / KEY_FILE).write_text("ab" * 32)
+        (self.state / KEY_FILE).write_text("ab" * 32, "utf-8")
         (self.state / KEY_FILE).chmod(0o600)
         self.config = replace(self.config, service=replace(self.config.service, training=True))
         self.assertEqual({one.level for one in self.found()}, {Level.GOOD})
@@ -94,7 +94,7 @@ class FileFaultTests(FaultCase):
     def test_state_is_no_folder(self) -> None:
         """A state folder that cannot be written."""
         self.state.rmdir()
-        self.state.write_text("")
+        self.state.write_text("", "utf-8")
         self.names(self.found(), "не можна писати", "cannot be written", Level.BAD)
 
     @POSIX
@@ -122,7 +122,7 @@ class FileFaultTests(FaultCase):
     def test_open_secret(self) -> None:
         """A key of the secrets that everybody can read."""
         file = self.state / KEY_FILE
-        file.write_text("ab" * 32)
+        file.write_text("ab" * 32, "utf-8")
         file.chmod(0o644)
         one = self.names(
             self.found(), "можуть читати", "Other users of this machine can read", Level.WARN, Fix.PERMISSIONS
@@ -142,7 +142,7 @@ class FileFaultTests(FaultCase):
 
     def test_damaged_secret(self) -> None:
         """A file that is not a key of the secrets."""
-        (self.state / KEY_FILE).write_text("half")
+        (self.state / KEY_FILE).write_text("half", "utf-8")
         (self.state / KEY_FILE).chmod(0o600)
         self.names(self.found(), "непридатний", "cannot be used", Level.BAD)
 
@@ -681,11 +681,11 @@ class CommandTests(FaultCase):
     def test_mistyped(self) -> None:
         """A key that is mistyped, and what was meant."""
         file = self.folder / "dm.toml"
-        file.write_text("[server]\nprot = 1\n")
+        file.write_text("[server]\nprot = 1\n", "utf-8")
         status, said = self.told("--config", str(file), "-l", "en")
         self.assertEqual(status, 2)
         self.assertIn("did you mean port?", said)
-        file.write_text("[server\n")
+        file.write_text("[server\n", "utf-8")
         self.assertIn("is not valid TOML", self.told("--config", str(file), "-l", "en")[1])
 
     def test_running(self) -> None:
@@ -710,7 +710,7 @@ class CommandTests(FaultCase):
         )
         self.assertNotIn("one-time", self.told("-l", "en")[1])
         file = self.state / PRESENCE_FILE
-        file.write_text("ABCD-2345\n")
+        file.write_text("ABCD-2345\n", "utf-8")
         self.assertIn("the one-time code ABCD-2345 stands for it", self.told("-l", "en")[1])
         self.assertIn("одноразовий код ABCD-2345", self.told("-l", "uk")[1])
         file.unlink()

@@ -38,9 +38,9 @@ class PageCase(SuiteCase):
         project = (folder / "pyproject.toml").read_text("utf-8")
         told = folder / "tiny_terminal-1.0.dist-info"
         told.mkdir()
-        (told / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-terminal\nVersion: 1.0\n")
+        (told / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-terminal\nVersion: 1.0\n", "utf-8")
         [entry] = re.findall(r'^tiny = "(\S+)"$', project, re.MULTILINE)
-        (told / "entry_points.txt").write_text(f"[dmtwisted.drivers]\ntiny = {entry}\n")
+        (told / "entry_points.txt").write_text(f"[dmtwisted.drivers]\ntiny = {entry}\n", "utf-8")
         self.patch(sys, "path", [str(folder), *sys.path])
         self.addCleanup(lambda: [sys.modules.pop(name) for name in list(sys.modules) if name.startswith("tiny")])
         importlib.invalidate_caches()

@@ -44,8 +44,8 @@ class ReplaceTests(SynchronousTestCase):
         self.slept: list[float] = []
         self.refusals = 0
         self.name, self.fresh = Path(self.mktemp()), Path(self.mktemp())
-        self.name.write_text("old")
-        self.fresh.write_text("new")
+        self.name.write_text("old", "utf-8")
+        self.fresh.write_text("new", "utf-8")
 
     def rename(self, fresh: Path, name: Path) -> None:
         """As Windows while a scanner looks at the file."""
@@ -58,14 +58,14 @@ class ReplaceTests(SynchronousTestCase):
         """On Windows a file that a program has open for a moment is replaced a moment later."""
         self.refusals = 2
         replace(self.fresh, self.name, "win32", self.rename, self.slept.append)
-        self.assertEqual(self.name.read_text(), "new")
+        self.assertEqual(self.name.read_text("utf-8"), "new")
         self.assertEqual(self.slept, list(REPLACE_PAUSES[:2]))
 
     def test_held(self) -> None:
         """One that stays held fails in less than a second, and the old one stays."""
         self.refusals = 99
         self.assertRaises(PermissionError, replace, self.fresh, self.name, "win32", self.rename, self.slept.append)
-        self.assertEqual(self.name.read_text(), "old")
+        self.assertEqual(self.name.read_text("utf-8"), "old")
         self.assertLess(sum(self.slept), 1)
 
     def test_elsewhere(self) -> None:

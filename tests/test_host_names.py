@@ -99,7 +99,7 @@ class MachineTests(SynchronousTestCase):
     ) -> frozenset[str]:
         """The names of a machine with this hosts file."""
         file = Path(self.mktemp())
-        file.write_text(hosts)
+        file.write_text(hosts, "utf-8")
         self.patch(host_names, "_HOSTS_FILE", file)
         self.patch(host_names, "_domains", lambda: domains)
         self.patch(socket, "gethostname", lambda: host_name)

@@ -63,11 +63,11 @@ class LogFilesTests(SynchronousTestCase):
         self.log.info("the second day")
         self.assertEqual(self.names(), ["our.log", "our.log.2026-09-21.gz"])
         self.assertIn("рядок першого дня", self.zipped("our.log.2026-09-21.gz"))
-        self.assertIn("the second day", self.file.read_text())
+        self.assertIn("the second day", self.file.read_text("utf-8"))
 
     def test_kept(self) -> None:
         """Files are kept for as many days as the settings say now; those of others are left alone."""
-        (self.folder / "our.log.old").write_text("somebody's")
+        (self.folder / "our.log.old").write_text("somebody's", "utf-8")
         for _ in range(12):
             self.log.info("a line")
             self.clock.advance(DAY)
@@ -94,7 +94,7 @@ class LogFilesTests(SynchronousTestCase):
 
     def test_crash(self) -> None:
         """What was put aside and not zipped, or half zipped, is zipped at the next look."""
-        (self.folder / "our.log.2026-09-20").write_text("whole")
+        (self.folder / "our.log.2026-09-20").write_text("whole", "utf-8")
         (self.folder / "our.log.2026-09-20.gz.new").write_bytes(b"half")
         self.clock.advance(EVERY)
         self.assertEqual(self.names(), ["our.log", "our.log.2026-09-20.gz"])
@@ -114,7 +114,7 @@ class LogFilesTests(SynchronousTestCase):
         self.file.rename(self.folder / "elsewhere")
         self.clock.advance(EVERY)
         self.log.info("goes on")
-        self.assertIn("goes on", self.file.read_text())
+        self.assertIn("goes on", self.file.read_text("utf-8"))
 
     @skipUnless(os.name == "posix", "modes of POSIX")
     def test_mode(self) -> None:
@@ -135,14 +135,14 @@ class LogFilesTests(SynchronousTestCase):
         self.patch(os, "rename", fail)
         self.clock.advance(DAY)
         self.log.info("second")
-        self.assertIn("second", self.file.read_text())
+        self.assertIn("second", self.file.read_text("utf-8"))
         os.rename = with_rename
         self.clock.advance(EVERY)
         self.assertIn("second", self.zipped("our.log.2026-09-21.gz"))
 
     def test_full_disk(self) -> None:
         """A disk that does not take the zipped file costs no line: the plain one stays."""
-        (self.folder / "our.log.2026-09-20").write_text("whole")
+        (self.folder / "our.log.2026-09-20").write_text("whole", "utf-8")
 
         def fail(*_: object) -> None:
             raise OSError("No space left on device")

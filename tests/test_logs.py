@@ -513,7 +513,7 @@ class OpenTests(SynchronousTestCase):
         log = Logger("x", observer=self.opened(LogConfig(level="warn", format="json", file=str(path))))
         log.info("a")
         log.warn("b")
-        self.assertEqual([json.loads(line)["message"] for line in path.read_text().splitlines()], ["b"])
+        self.assertEqual([json.loads(line)["message"] for line in path.read_text("utf-8").splitlines()], ["b"])
 
     def test_standard_output(self) -> None:
         """Without a file lines go to the standard output, also when Twisted has put its own in its place."""
@@ -544,9 +544,9 @@ class OpenTests(SynchronousTestCase):
         path = Path(self.mktemp())
         log = Logger("x", observer=self.opened(LogConfig(file=str(path)), schedule=lambda flush: None))
         log.info("last")
-        self.assertEqual(path.read_text(), "")
+        self.assertEqual(path.read_text("utf-8"), "")
         at_exit[0]()
-        self.assertTrue(path.read_text().endswith("last\n"))
+        self.assertTrue(path.read_text("utf-8").endswith("last\n"))
 
 
 class ContextTests(_LogCase):

@@ -64,7 +64,7 @@ class Desk:
         self._ports = {port: str(free_port()) for port in PORTS}
         command = self.folder / "bin" / "dmtwisted"
         command.parent.mkdir()
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dmtwisted.commands.main "$@"\n')
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dmtwisted.commands.main "$@"\n', "utf-8")
         command.chmod(command.stat().st_mode | stat.S_IXUSR)
         self._environment = environment()
         self._environment["PATH"] = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
@@ -115,7 +115,7 @@ class Desk:
         asked = ["curl", how, "-o", "/dev/null", f"http://127.0.0.1:{found[1]}/{path}"]
         deadline = time.monotonic() + START_PATIENCE
         while subprocess.run(asked).returncode:
-            assert running.poll() is None and time.monotonic() < deadline, f"{line}: {log.read_text()}"
+            assert running.poll() is None and time.monotonic() < deadline, f"{line}: {log.read_text('utf-8')}"
             time.sleep(0.05)
 
     def stop(self, line: str) -> None:

@@ -195,7 +195,7 @@ class BrokenOffTests(_DatabaseCase):
         """Put a revision behind the newest one, in which ``then`` comes last."""
         folder = self.folder / f"migrations {len(list(self.folder.iterdir()))}"
         shutil.copytree(self.here, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "versions" / "9001_half.py").write_text(SECOND.format(before=self.newest, then=then))
+        (folder / "versions" / "9001_half.py").write_text(SECOND.format(before=self.newest, then=then), "utf-8")
         self.patch(revisions, "HERE", folder)
 
     def test_fails(self) -> None:

@@ -566,7 +566,7 @@ class MssqlTests(MoveCase):
                 self.assertEqual([there - here for there, here in numbers], [0] * len(numbers))
             self.move(url, back)
             file = self.folder / "mssql.toml"
-            file.write_text(f'[database]\nurl = "{url}"\n')
+            file.write_text(f'[database]\nurl = "{url}"\n', "utf-8")
             kept = self.folder / "kept.tar.gz"
             with redirect_stdout(io.StringIO()), self.assertRaises(SystemExit) as ended:
                 main(["backup", "--config", str(file), "--state", str(self.folder), "--to", str(kept)])
@@ -591,7 +591,7 @@ class CommandTests(MoveCase):
     def configured(self) -> tuple[str, str]:
         """The options that name the database."""
         file = self.folder / "desk.toml"
-        file.write_text(f"[database]\nurl = {json.dumps(self.url)}\n")
+        file.write_text(f"[database]\nurl = {json.dumps(self.url)}\n", "utf-8")
         return "--config", str(file)
 
     def test_move(self) -> None:

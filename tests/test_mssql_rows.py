@@ -151,5 +151,5 @@ class MssqlBackupTests(test_backup.ServerTests):
         """The options of an empty database."""
         name = empty_database(self)
         file = self.folder / f"{name}.toml"
-        file.write_text(f'[database]\nurl = "{url(name)}"\n')
+        file.write_text(f'[database]\nurl = "{url(name)}"\n', "utf-8")
         return str(file)

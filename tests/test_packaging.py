@@ -61,7 +61,7 @@ class UnitTests(SynchronousTestCase):
 
     def test_devices(self) -> None:
         """Adapters that are plugged in later are allowed: majors are numbers, which systemd need not look up."""
-        allowed = re.findall(r"^DeviceAllow=(\S+) rw$", UNIT.read_text(), re.MULTILINE)
+        allowed = re.findall(r"^DeviceAllow=(\S+) rw$", UNIT.read_text("utf-8"), re.MULTILINE)
         self.assertLess({"char-4", "char-166", "char-188", "char-180", "char-6"}, set(allowed))
         self.assertEqual([one for one in allowed if not re.fullmatch(r"char-\d+", one)], [])
         self.assertEqual(set(unit()["Service"]["SupplementaryGroups"].split()), {"dialout", "lp"})
@@ -80,7 +80,7 @@ class PinsTests(SynchronousTestCase):
     def pins(self, file: Path) -> dict[str, tuple[str, str, list[str]]]:
         """The pins of a file by name: version, marker, hashes."""
         pin = r"^([a-z0-9-]+)==([\w.]+)(?: ; ([^\\\n]+?))?((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$"
-        found = re.findall(pin, file.read_text(), re.MULTILINE)
+        found = re.findall(pin, file.read_text("utf-8"), re.MULTILINE)
         return {name: (version, marker, re.findall(r"sha256:(\w+)", rest)) for name, version, marker, rest in found}
 
     def test_all(self) -> None:
@@ -95,7 +95,7 @@ class PinsTests(SynchronousTestCase):
     def test_hashes(self) -> None:
         """Each line is a pin, a hash of it, or a comment, so pip checks every file that it takes."""
         for file in (PINS, BUILD_PINS):
-            lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+            lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
             read = [len(hashes) for _, _, hashes in self.pins(file).values()]
             self.assertEqual(len(read) + sum(read), len(lines), file.name)
         self.assertEqual([*self.pins(BUILD_PINS)], ["setuptools"])
@@ -108,7 +108,7 @@ class PinsTests(SynchronousTestCase):
             PACKAGING / "windows.sh",
             PACKAGING / "Containerfile",
         ):
-            text = re.sub(r"#.*", "", file.read_text()).replace("\\\n", " ")
+            text = re.sub(r"#.*", "", file.read_text("utf-8")).replace("\\\n", " ")
             installs = re.findall(r"pip(?: -\S+)* +(?:install|wheel) .*", text)
             self.assertTrue(installs, file.name)
             for install in installs:
@@ -120,7 +120,7 @@ class PinsTests(SynchronousTestCase):
         """A library that has no wheel is the last, alone: its hash is replaced by that of the wheel that we build."""
         self.assertEqual([name for name in self.pins(PINS)][-1], SOURCE_ONLY)
         self.assertEqual(len(self.pins(PINS)[SOURCE_ONLY][2]), 1)
-        self.assertIn(f"pinned {SOURCE_ONLY}", (PACKAGING / "wheels.sh").read_text())
+        self.assertIn(f"pinned {SOURCE_ONLY}", (PACKAGING / "wheels.sh").read_text("utf-8"))
 
 
 class BillTests(SynchronousTestCase):
@@ -144,10 +144,10 @@ class BillTests(SynchronousTestCase):
             (site / f"{name}.dist-info").mkdir(parents=True)
             name, version = name.split("-")
             text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{head}"
-            (site / f"{name}-{version}.dist-info" / "METADATA").write_text(text)
+            (site / f"{name}-{version}.dist-info" / "METADATA").write_text(text, "utf-8")
         taken = {"archive_info": {"hashes": {"sha256": "ab" * 32}}}
         report = {"install": [{"metadata": {"name": "Base"}, "download_info": taken}]}
-        site.with_name(site.name + ".json").write_text(json.dumps(report))
+        site.with_name(site.name + ".json").write_text(json.dumps(report), "utf-8")
         main(self.artefact, [site])
         self.text = (self.folder / (self.artefact.name + ".cdx.json")).read_text("utf-8")
         main(self.artefact, [site])
@@ -184,7 +184,7 @@ class BillTests(SynchronousTestCase):
 
     def test_sums(self) -> None:
         """The checksums cover each file beside it, in the form of sha256sum."""
-        lines = (self.folder / "SHA256SUMS").read_text().splitlines()
+        lines = (self.folder / "SHA256SUMS").read_text("utf-8").splitlines()
         self.assertEqual(
             [line.split("  ")[1] for line in lines], sorted(file.name for file in self.folder.iterdir())[1:]
         )
@@ -207,7 +207,7 @@ class AuditTests(SynchronousTestCase):
         """What Windows alone installs is audited too, wherever the question is asked."""
         pins = everywhere("a==1 ; sys_platform == 'win32' \\\n    --hash=sha256:00\nb==2 \\\n    --hash=sha256:01\n")
         self.assertEqual(pins, "a==1 \\\n    --hash=sha256:00\nb==2 \\\n    --hash=sha256:01\n")
-        self.assertNotIn("win32'", everywhere(PINS.read_text()))
+        self.assertNotIn("win32'", everywhere(PINS.read_text("utf-8")))
 
     def test_status(self) -> None:
         """0 only if every version was looked at and has no known hole; 1 with the holes; else 2 with one line."""
@@ -237,14 +237,14 @@ class ScriptTests(SynchronousTestCase):
         """The shop's data are deleted in one place: at a purge, when the answer to the question is yes."""
         for script in SCRIPTS:
             deleting = [
-                line.strip() for line in script.read_text().splitlines() if re.search(r"\brm\b.*\$state", line)
+                line.strip() for line in script.read_text("utf-8").splitlines() if re.search(r"\brm\b.*\$state", line)
             ]
             self.assertEqual(deleting, ['rm -rf "$state"'] if script.name == "postrm" else [], script.name)
         for name in ("dmtwisted.toml", "templates"):
-            self.assertIn("/var/lib/dmtwisted", (DEBIAN / name).read_text())
-        template = (DEBIAN / "templates").read_text()
+            self.assertIn("/var/lib/dmtwisted", (DEBIAN / name).read_text("utf-8"))
+        template = (DEBIAN / "templates").read_text("utf-8")
         self.assertRegex(template, r"(?m)^Default: false$")
-        after = (DEBIAN / "postrm").read_text()
+        after = (DEBIAN / "postrm").read_text("utf-8")
         self.assertIn('if [ $delete = true ]; then\n    rm -rf "$state"', after)
         self.assertEqual(re.findall(r"delete=(\w+)", after), ["false", "true"])
 
@@ -254,7 +254,7 @@ class ScriptTests(SynchronousTestCase):
             self.assertEqual(str(load(file).state), "/var/lib/dmtwisted", file.name)
         self.assertEqual(unit()["Service"]["StateDirectory"], "dmtwisted")
         # Each commented line works too, apart from a database server that does not exist here.
-        shown = re.sub(r"(?m)^# (\w+ = )", r"\1", (DEBIAN / "dmtwisted.toml").read_text())
+        shown = re.sub(r"(?m)^# (\w+ = )", r"\1", (DEBIAN / "dmtwisted.toml").read_text("utf-8"))
         file = Path(self.mktemp())
         file.write_text(shown, "utf-8")
         config = load(file)
@@ -274,8 +274,8 @@ class PackageTests(SynchronousTestCase):
         (tree / "DEBIAN").mkdir(parents=True)
         pythons = "python3 (>= 3.11), python3 (<< 3.14~)"
         words = {"VERSION": "1.2", "ARCHITECTURE": "amd64", "SIZE": "1", "PYTHON": pythons}
-        text = re.sub(r"@(\w+)@", lambda found: words[found[1]], (DEBIAN / "control.in").read_text())
-        (tree / "DEBIAN" / "control").write_text(text)
+        text = re.sub(r"@(\w+)@", lambda found: words[found[1]], (DEBIAN / "control.in").read_text("utf-8"))
+        (tree / "DEBIAN" / "control").write_text(text, "utf-8")
         for script in SCRIPTS:
             shutil.copy(script, tree / "DEBIAN")
         subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, file], check=True, capture_output=True)
@@ -288,7 +288,7 @@ class ContainerTests(SynchronousTestCase):
 
     def test_sources(self) -> None:
         """Every file that it copies exists, and it copies all sources of our wheel."""
-        text = (PACKAGING / "Containerfile").read_text()
+        text = (PACKAGING / "Containerfile").read_text("utf-8")
         copied = [line.split()[1:-1] for line in re.findall(r"^COPY (?!--from).*$", text, re.MULTILINE)]
         sources = {source for line in copied for source in line}
         self.assertEqual([source for source in sources if not (ROOT / source).exists()], [])
@@ -296,7 +296,7 @@ class ContainerTests(SynchronousTestCase):
 
     def test_user(self) -> None:
         """The container does not run as root, keeps its data in a volume, and has a health check."""
-        text = (PACKAGING / "Containerfile").read_text()
+        text = (PACKAGING / "Containerfile").read_text("utf-8")
         self.assertRegex(text, r"(?m)^USER dmtwisted$")
         self.assertRegex(text, r"(?m)^VOLUME /var/lib/dmtwisted$")
         self.assertRegex(text, r'(?s)HEALTHCHECK .*"dmtwisted", "ready"')

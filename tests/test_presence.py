@@ -14,6 +14,7 @@ from dmtwisted.access.presence import LENGTH, LETTERS, Presence
 from dmtwisted.access.throttle import EACH
 from dmtwisted.config import PRESENCE_FILE, ServerConfig
 from dmtwisted.diagnostics import gather
+from tests.rights import OWNER_ONLY
 from tests.test_sessions import DRIVERS, FORM_TYPE, KEYS, PASSWORD, SETTINGS, AccessCase, token_of
 from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, Connection, Headers, HttpAnswer, fiscal
 
@@ -34,11 +35,11 @@ class CodeTests(SynchronousTestCase):
 
     def test_file(self) -> None:
         """The file has the code while one is expected, for its owner alone, whatever was there before."""
-        self.file.write_text("old")
+        self.file.write_text("old", "utf-8")
         self.file.chmod(0o644)
         self.presence.expect(True)
-        self.assertEqual(self.file.read_text(), f"{self.presence.shown}\n")
-        self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.file.read_text("utf-8"), f"{self.presence.shown}\n")
+        self.assertEqual(self.file.stat().st_mode & 0o777, OWNER_ONLY)
         self.assertRegex(self.presence.shown, rf"^[{LETTERS}]{{4}}-[{LETTERS}]{{4}}$")
         self.presence.expect(False)
         self.assertEqual((self.presence.shown, self.file.exists()), ("", False))
@@ -47,10 +48,10 @@ class CodeTests(SynchronousTestCase):
     def test_link(self) -> None:
         """A link in place of the file is replaced, not followed."""
         other = self.folder / "other"
-        other.write_text("mine")
+        other.write_text("mine", "utf-8")
         self.file.symlink_to(other)
         self.presence.expect(True)
-        self.assertEqual((other.read_text(), self.file.is_symlink()), ("mine", False))
+        self.assertEqual((other.read_text("utf-8"), self.file.is_symlink()), ("mine", False))
 
     def test_once(self) -> None:
         """It fits once, however it is spelled; then there is another one, which is told."""

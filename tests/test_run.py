@@ -70,7 +70,7 @@ class RunTests(SynchronousTestCase):
     def test_nobody_asked_before(self) -> None:
         """Nothing that is loaded until then has asked for a reactor: the first who does gets the default."""
         config = Path(self.mktemp())
-        config.write_text(f"[service]\nstate = '{config.resolve().parent}'\n")
+        config.write_text(f"[service]\nstate = '{config.resolve().parent}'\n", "utf-8")
         command = [sys.executable, "-c", NOBODY_ASKED, str(config)]
         ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((ended.stdout.strip(), ended.stderr), ("False", ""))

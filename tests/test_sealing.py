@@ -18,6 +18,7 @@ from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store.sqlite import writer
 from dmtwisted.terminals.nexo.settings import DRIVER
 from tests.certificates import make_certificate, make_key, pem
+from tests.rights import OWNER_ONLY
 from tests.shop import MORNING
 from tests.test_service_process import ProcessCase
 from tests.test_writer import ask, run, set_up
@@ -85,7 +86,7 @@ class SealingTests(WebCase):
         self.make()
         file = self.shop.state / KEY_FILE
         if os.name == "posix":
-            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), OWNER_ONLY)
 
     def test_restart(self) -> None:
         """After a restart the driver has the secrets again."""
@@ -151,7 +152,7 @@ class SealingTests(WebCase):
         """If they cannot be sealed they stay as they are, and the terminal works."""
         store = self.shop.store
         self.done(store.add_device("old", "card", "terminal", "nexo", json.dumps(SETTINGS).encode()))
-        (self.shop.state / KEY_FILE).write_text("no key at all")
+        (self.shop.state / KEY_FILE).write_text("no key at all", "utf-8")
         self.restart()
         self.assertEqual(self.settings().passphrase, SECRETS["passphrase"])
         self.assertTrue(in_clear(DRIVER, self.row().settings))

@@ -12,6 +12,7 @@ from unittest import SkipTest
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError, write_private
+from tests.rights import OWNER_ONLY
 
 
 class WithFolder(SynchronousTestCase):
@@ -70,7 +71,7 @@ class SecretsTests(WithFolder):
         if os.name != "posix":
             raise SkipTest("modes are a matter of POSIX")
         Secrets(self.folder).seal("x", "a")
-        self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), OWNER_ONLY)
 
     def test_restored_with_another_mode(self) -> None:
         """If others could read a key file, their access is removed, and the key is used."""
@@ -79,7 +80,7 @@ class SecretsTests(WithFolder):
         sealed = Secrets(self.folder).seal("x", "a")
         self.file.chmod(0o644)
         self.assertEqual(Secrets(self.folder).read(sealed, "a"), "x")
-        self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(self.file.stat().st_mode), OWNER_ONLY)
 
     def test_missing(self) -> None:
         """Without its key file a secret is not unsealed, the message names the file, and no new key is made."""

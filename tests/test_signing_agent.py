@@ -34,6 +34,7 @@ from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.signing_agent import AgentError, Failed, KeyTold, SignAsked, Signed
 from protocols.fiscal.verdicts import Reply
 from tests.prro_shop import TIN, PrroShop, container, keys
+from tests.rights import OWNER_ONLY
 from tests.shop import sale
 from tests.test_simulate import Ports
 
@@ -156,9 +157,9 @@ class CommandTests(SynchronousTestCase):
         self.assertTrue(made)
         self.assertGreaterEqual(len(token), 40)
         if os.name == "posix":
-            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), OWNER_ONLY)
         self.assertEqual(token_in(file), (token, False))
-        file.write_text("\n")
+        file.write_text("\n", "utf-8")
         self.assertRaises(NotStarted, token_in, file)
         self.assertRaises(NotStarted, token_in, self.folder / "nowhere" / "token")
 

@@ -772,7 +772,7 @@ class StartTests(SynchronousTestCase):
     def test_files_beside_no_ledger(self) -> None:
         """A file of another program gets no journal of ours beside it."""
         path = self.path("settings.json")
-        path.write_text("{}\n")
+        path.write_text("{}\n", "utf-8")
         self.refusal("terminal --protocol zvt", "--ledger", str(path))
         self.assertEqual([each.name for each in path.parent.iterdir()], ["settings.json"])
 

@@ -165,9 +165,10 @@ class SamplingTests(SynchronousTestCase):
             (own / "fd" / str(number)).touch()
         (own / "smaps_rollup").write_text(
             "00400000-7fff ---p 00000000 00:00 0 [rollup]\nRss: 9 kB\nPss:  70 kB\nPss_Anon: 60 kB\n"
-            "Private_Clean: 5 kB\nPrivate_Dirty: 50 kB\n"
+            "Private_Clean: 5 kB\nPrivate_Dirty: 50 kB\n",
+            "utf-8",
         )
-        (own / "status").write_text("Name:\tpython\nThreads:\t4\n")
+        (own / "status").write_text("Name:\tpython\nThreads:\t4\n", "utf-8")
         self.assertEqual(held_by(7, own.parent), Held(70, 55, 60, 3, 4))
         self.assertRaises(OSError, held_by, 8, own.parent)
         self.assertEqual(Held(1, 2, 3, 4, 5) + Held(1, 1, 1, 1, 1), Held(2, 3, 4, 5, 6))
@@ -296,7 +297,7 @@ class CommandTests(SynchronousTestCase):
         file = Path(self.mktemp())
         with redirect_stdout(io.StringIO()):
             status = command.run(self.options(json=str(file), state=self._folder()))
-        return status, json.loads(file.read_text())
+        return status, json.loads(file.read_text("utf-8"))
 
     def _folder(self) -> str:
         folder = Path(self.mktemp())

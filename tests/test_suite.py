@@ -44,9 +44,9 @@ class ClosingLinesTests(SynchronousTestCase):
         """The exit status and the lines for an outcome; by default two tests passed."""
         records = Path(self.mktemp())
         records.mkdir()
-        (records / RESULT).write_text(json.dumps({"passed": 2, "failed": 0, "skipped": [], **outcome}))
+        (records / RESULT).write_text(json.dumps({"passed": 2, "failed": 0, "skipped": [], **outcome}), "utf-8")
         worker = {"seconds": {"tests.test_b": 3, "tests.test_a": 9}, "leaks": list(leaks)}
-        (records / "7.json").write_text(json.dumps(worker))
+        (records / "7.json").write_text(json.dumps(worker), "utf-8")
         self.patch(os, "environ", {"CI": ci})
         self.patch(suite, "FOLDER", records / "nothing")
         printed = StringIO()
@@ -90,7 +90,7 @@ class LeaksTests(SynchronousTestCase):
         (folder / "state").mkdir(parents=True)
         self.assertEqual(leaks(folder), [])
         (folder / "state" / "dmtwisted.db").write_bytes(b"\x00\xff" + CANARIES[0] + b"\x00")
-        (folder / "service.log").write_text("paid by 411111******1111")
+        (folder / "service.log").write_text("paid by 411111******1111", "utf-8")
         (folder / "test.log").write_bytes(CANARIES[0])
         self.assertEqual(leaks(folder), [f"{folder / 'state' / 'dmtwisted.db'}: {CANARIES[0].decode()}"])
         # Taken away again: the suite looks at what this test leaves behind, too.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -281,7 +280,7 @@ class RealServiceTests(SynchronousTestCase):
         self.port = free_port()
         self.config = folder / "dmtwisted.toml"
         server = f"[server]\nport = {self.port}\nhost = '127.0.0.1'\n"
-        self.config.write_text(f"{server}[service]\nstate = '{folder / 'data'}'\n")
+        self.config.write_text(f"{server}[service]\nstate = '{folder / 'data'}'\n", "utf-8")
         self.told: list[tuple[What, str]] = []
         self.children: list[ServiceChild] = []
         self.supervisor = Supervisor(self.start, self)
@@ -340,7 +339,7 @@ class RealServiceTests(SynchronousTestCase):
             self.assertIn(f"127.0.0.1:{self.port}", self.heard(What.PORT_TAKEN))
         self.heard(What.STARTED)
         until(self.ready, "not ready")
-        os.kill(self.children[-1].pid, signal.SIGKILL)
+        os.kill(self.children[-1].pid, 9)
         self.heard(What.STARTED, 2)
         self.supervisor.stop()
         self.kept.join(60)

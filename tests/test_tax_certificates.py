@@ -80,7 +80,7 @@ class ListTests(SynchronousTestCase):
         """The list is read from its file."""
         file = Path(self.mktemp())
         entry = {"source": "s", "valid_from": "2026-01-01", "valid_to": "2028-01-01", "sha256": "0", "pem": "p"}
-        file.write_text(json.dumps({"certificates": [entry]}))
+        file.write_text(json.dumps({"certificates": [entry]}), "utf-8")
         self.assertEqual([one.source for one in entries(file)], ["s"])
 
     def test_used(self) -> None:
@@ -121,11 +121,11 @@ class CommandTests(SynchronousTestCase):
     def test_file(self) -> None:
         """The certificates of a file are shown; a missing or other file is reported."""
         file = Path(self.mktemp())
-        file.write_text(pem_of(SERVER.certificate) + pem_of(AUTHORITY.root.certificate))
+        file.write_text(pem_of(SERVER.certificate) + pem_of(AUTHORITY.root.certificate), "utf-8")
         status, said = self.run_with("--file", str(file))
         self.assertEqual((status, said.count("SHA-256")), (0, 2))
         self.assertIn("an authority", said)
-        file.write_text("nothing")
+        file.write_text("nothing", "utf-8")
         self.assertEqual(self.run_with("--file", str(file))[0], 1)
         self.assertEqual(self.run_with("--file", "/nowhere")[0], 1)
 
@@ -137,7 +137,7 @@ class CommandTests(SynchronousTestCase):
         )
         self.assertEqual((status, "Fiscal server" in said), (0, True))
         self.assertEqual(read_certificates(file.read_bytes()), [SERVER.certificate])
-        trust = trust_in(file.read_text())
+        trust = trust_in(file.read_text("utf-8"))
         assert trust is not None
         self.assertEqual(trust.faults(SERVER.certificate, NOW), [])
 

@@ -437,7 +437,7 @@ class RestartTests(_WithService):
     def test_old_ledger(self) -> None:
         """A ledger from before anything was known of blocks: all of it counts, and no session in it blocks now."""
         self.service.close()
-        self.path.write_text(OLD_LEDGER)
+        self.path.write_text(OLD_LEDGER, "utf-8")
         self.restart()
         self.assertEqual([kind for _, kind, _, _ in self.told()], ["open", "sale", "sale", "return", "storno"])
         self.assertEqual(self.service.next_number, 8)

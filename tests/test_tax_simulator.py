@@ -51,6 +51,7 @@ from protocols.simulators.fiscal_recording import Beginning, Granted, NoRecordin
 from protocols.simulators.fiscal_register import Registration
 from protocols.simulators.fiscal_site import FiscalSite
 from tests.fiscal_papers import KYIV, REGISTER, TIN, Shop
+from tests.rights import OWNER_ONLY
 from tests.test_fiscal_https import Noting
 from tests.test_simulate import NOON, Simulation, options
 from tests.vectors.fiscal_crypto import COMMAND_MESSAGE, OFFLINE_PACKAGE
@@ -84,7 +85,7 @@ class KeysTests(SynchronousTestCase):
         self.assertTrue(made)
         for name in ("root.key", "server.key", "cashier.p12"):
             if os.name == "posix":
-                self.assertEqual(stat.S_IMODE((self.folder / name).stat().st_mode), 0o600)
+                self.assertEqual(stat.S_IMODE((self.folder / name).stat().st_mode), OWNER_ONLY)
         again, made = open_keys(self.folder, NOW)
         self.assertFalse(made)
         self.assertEqual(again.server, keys.server)

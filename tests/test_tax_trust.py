@@ -133,7 +133,7 @@ class ListTests(SynchronousTestCase):
         self.assertEqual(
             [fault.reason for fault in trust.faults(world().stranger.certificate, NOW)], [Reason.NOT_TRUSTED]
         )
-        (folder / FILE).write_text('{"owners": []}')
+        (folder / FILE).write_text('{"owners": []}', "utf-8")
         self.assertRaises(Malformed, kept_trust, folder / FILE)
 
 
@@ -356,7 +356,7 @@ class AnswerTests(PrroCase):
 
     def test_damaged_list(self) -> None:
         """A list that cannot be read trusts nobody: answers stay unknown, and the register says why."""
-        (self.shop.state / FILE).write_text("{")
+        (self.shop.state / FILE).write_text("{", "utf-8")
         self.assertEqual(self.shop.fiscal(0, device="one")["res"], 1075)
         self.assertIn("list of trusted certificates", self.shop.done(self.shop.built().state())["error"])
         broken = [one for one in self.findings() if one.level is Level.BAD and one.about == "one"]
@@ -405,6 +405,6 @@ class EvidenceTests(SynchronousTestCase):
 
     def test_full_disk(self) -> None:
         """What cannot be written is logged, and nothing fails."""
-        (self.state / evidence.FOLDER).write_text("in the way")
+        (self.state / evidence.FOLDER).write_text("in the way", "utf-8")
         self.keep(b"x")
         self.assertEqual((self.evidence.count, kept_in(self.state)), (1, []))

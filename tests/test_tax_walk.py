@@ -97,7 +97,7 @@ class WalkTests(ProcessCase):
             while subprocess.run(words).returncode:
                 if time.monotonic() > deadline:
                     told = subprocess.run(["curl", "-sv", words[-1]], capture_output=True)
-                    logs = [log.read_text() for log in self.folder.glob("*.log")]
+                    logs = [log.read_text("utf-8") for log in self.folder.glob("*.log")]
                     self.fail("\n".join([*logs, (told.stdout + told.stderr).decode()]))
                 time.sleep(0.05)
 

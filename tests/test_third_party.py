@@ -47,8 +47,10 @@ class Packages:
         (self._folder / f"{module}.py").write_text(source, "utf-8")
         told = self._folder / f"{module}-{version}.dist-info"
         told.mkdir()
-        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: {version}\n")
-        (told / "entry_points.txt").write_text(f"[dmtwisted.drivers]\n{module} = {place or module + ':DRIVER'}\n")
+        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: {version}\n", "utf-8")
+        (told / "entry_points.txt").write_text(
+            f"[dmtwisted.drivers]\n{module} = {place or module + ':DRIVER'}\n", "utf-8"
+        )
         importlib.invalidate_caches()
 
     def driver(self, module: str, kind: str = "terminal", name: str = "x", secrets: tuple[str, ...] = ()) -> None:

@@ -51,6 +51,7 @@ from dmtwisted.config import INSTALLED, ConfigError, TlsConfig
 from dmtwisted.core import Core
 from dmtwisted.store.sqlite.memory import MemoryStore
 from tests.certificates import key_pem, make_certificate, make_key, pem, write_pair
+from tests.rights import OWNER_ONLY
 from tests.shop import MORNING, Shop
 from tests.specification import promises
 from tests.test_sessions import PASSWORD, SETTINGS
@@ -653,7 +654,7 @@ class CommandTests(WithFolder):
         """Exit status, output and complaints of a command."""
         place = ["--state", str(self.folder / "state")]
         if config is not None:
-            (self.folder / "config.toml").write_text(config)
+            (self.folder / "config.toml").write_text(config, "utf-8")
             place += ["--config", str(self.folder / "config.toml")]
         out, err = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(err):
@@ -676,7 +677,7 @@ class CommandTests(WithFolder):
         self.assertEqual((status, err), (0, ""))
         installed = self.folder / "state" / "tls" / INSTALLED
         if os.name == "posix":
-            self.assertEqual(installed.stat().st_mode & 0o777, 0o600)
+            self.assertEqual(installed.stat().st_mode & 0o777, OWNER_ONLY)
         status, out, _ = self.run_command("status", config=self.section(out))
         self.assertEqual(status, 0)
         self.assertIn("99 days left", out)
@@ -731,7 +732,7 @@ class CommandTests(WithFolder):
         folder = self.folder / "state" / "tls"
         first = (folder / AUTHORITY_FILE).read_bytes()
         if os.name == "posix":
-            self.assertEqual((folder / AUTHORITY_KEY).stat().st_mode & 0o777, 0o600)
+            self.assertEqual((folder / AUTHORITY_KEY).stat().st_mode & 0o777, OWNER_ONLY)
         installed = folder / INSTALLED
         identity = read_pem(installed, installed)
         self.assertLessEqual({"localhost", "127.0.0.1", "desk.shop.local", "192.0.2.7"}, set(identity.names))

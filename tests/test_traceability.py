@@ -183,10 +183,10 @@ class ImportTests(SynchronousTestCase):
         """A module that cannot be imported is skipped and reported; the others are read."""
         folder = Path(self.mktemp()) / "trace_example"
         folder.mkdir(parents=True)
-        (folder / "__init__.py").write_text("")
-        (folder / "helper.py").write_text("raise AssertionError('only test modules are imported')")
-        (folder / "test_broken.py").write_text("import nothing_of_this_name")
-        (folder / "test_whole.py").write_text("")
+        (folder / "__init__.py").write_text("", "utf-8")
+        (folder / "helper.py").write_text("raise AssertionError('only test modules are imported')", "utf-8")
+        (folder / "test_broken.py").write_text("import nothing_of_this_name", "utf-8")
+        (folder / "test_whole.py").write_text("", "utf-8")
         self.patch(sys, "path", [str(folder.parent.resolve()), *sys.path])
         self.addCleanup(self._forget, "trace_example")
 

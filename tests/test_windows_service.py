@@ -215,9 +215,9 @@ class InstallTests(WindowsCase):
         file = self.folder / "dmtwisted.toml"
         config = load(file)
         self.assertEqual((config.state, config.log.file), (self.folder / "data", str(self.folder / "dmtwisted.log")))
-        file.write_text("[server]\nport = 4000\n")
+        file.write_text("[server]\nport = 4000\n", "utf-8")
         done = self.install()
-        self.assertEqual(file.read_text(), "[server]\nport = 4000\n")
+        self.assertEqual(file.read_text("utf-8"), "[server]\nport = 4000\n")
         self.assertTrue(any("localport=4000" in line for line in done))
 
     def test_own_configuration(self) -> None:
@@ -225,7 +225,7 @@ class InstallTests(WindowsCase):
         self.assertRaises(self.control.ControlFailed, self.install, config=Path("missing.toml"))
         self.assertEqual(self.windows.services, {})
         own = Path(self.mktemp())
-        own.write_text("")
+        own.write_text("", "utf-8")
         self.install(config=own)
         self.assertEqual(self.windows.options["dmtwisted", "Config"], str(own.absolute()))
         self.assertIn(["icacls", str(own.absolute()), "/grant", r"NT SERVICE\dmtwisted:R", "/Q"], self.ran)
@@ -336,7 +336,7 @@ class InstallTests(WindowsCase):
         self.assertEqual(doctor[:2], ("cmd.exe", "runas"))
         self.assertIn(f'doctor --config "{self.folder / "dmtwisted.toml"}"', doctor[2])
         self.assertEqual(log, ("notepad.exe", "runas", f'"{self.folder / "dmtwisted.log"}"'))
-        (self.folder / "dmtwisted.toml").write_text("[server]\nhost = '10.0.0.5'\nport = 80\n")
+        (self.folder / "dmtwisted.toml").write_text("[server]\nhost = '10.0.0.5'\nport = 80\n", "utf-8")
         self.install()
         for what in ("page", "log"):
             show(what)

@@ -101,7 +101,7 @@ class InstallTests(SetupCase):
     def test_own_configuration(self) -> None:
         """One's own configuration is used where it lies, and its account may read it."""
         own = Path(self.mktemp()).resolve()
-        own.write_text("[server]\nport = 4001\n")
+        own.write_text("[server]\nport = 4001\n", "utf-8")
         self.assertEqual(self.install(f"/S /CONFIG={own}"), 0)
         self.assertEqual(self.windows.options["dmtwisted", "Config"], str(own))
 
@@ -111,9 +111,9 @@ class InstallTests(SetupCase):
         taken.mkdir()
         (taken / "photo.jpg").write_bytes(b"")
         own = Path(self.mktemp()).resolve()
-        own.write_text("[server]\nport = 4001\n")
+        own.write_text("[server]\nport = 4001\n", "utf-8")
         wrong = Path(self.mktemp()).resolve()
-        wrong.write_text("[server]\nprot = 4001\n")
+        wrong.write_text("[server]\nprot = 4001\n", "utf-8")
         for line, why in {
             "/S /PROT=4000": "unknown option /PROT",
             "/S 4000": "not an option: 4000",

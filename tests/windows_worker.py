@@ -72,7 +72,7 @@ def main() -> None:
     """Run the modules one after the other."""
     told = Told(os.dup(1))
     sys.path.insert(0, os.getcwd())
-    folder = Path("_trial_temp", f"windows-{os.getpid()}")
+    folder = Path("_trial_windows", str(os.getpid()))
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
     for name in sys.argv[1:]:

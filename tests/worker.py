@@ -44,7 +44,7 @@ def begin() -> None:
     def end() -> None:
         watch.end()
         record = {"seconds": seconds, "leaks": watch.found}
-        Path(folder, f"{os.getpid()}.json").write_text(json.dumps(record))
+        Path(folder, f"{os.getpid()}.json").write_text(json.dumps(record), "utf-8")
 
     SynchronousTestCase.run = recorded  # type: ignore[method-assign]
     watch.begin()

@@ -54,7 +54,7 @@ def tests_of(files: Iterable[Path]) -> list[str]:
 @cache
 def _imported(path: Path) -> frozenset[str]:
     found: set[str] = set()
-    for module, names in _IMPORT.findall(path.read_text()):
+    for module, names in _IMPORT.findall(path.read_text("utf-8")):
         found |= {module, *(f"{module}.{name}" for name in _WORD.findall(names))}
     return frozenset(found)
 

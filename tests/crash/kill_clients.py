@@ -14,7 +14,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 from collections import Counter
@@ -126,7 +125,7 @@ async def rounds(reactor: Any, folder: Path, count: int, seed: int) -> tuple[Cou
         working = gatherResults([Deferred.fromCoroutine(call) for call in [*calls, shop.pay()]], consumeErrors=True)
         for _ in range(count):
             await deferLater(reactor, dice.uniform(0.2, 2.5))
-            os.kill(child.pid, signal.SIGKILL)
+            os.kill(child.pid, 9)
             await deferToThread(child.kill)
             await deferToThread(child.start)
         await deferLater(reactor, 0.5)

@@ -139,7 +139,8 @@ def config_of(server: Server, state: Path, port: int) -> list[str]:
     file = state.parent / f"{state.name}.toml"
     file.write_text(
         f'[server]\nport = {port}\n[database]\nurl = "{server.url(DATABASE)}"\n'
-        f'[service]\ntraining = true\nstate = "{state}"\n'
+        f'[service]\ntraining = true\nstate = "{state}"\n',
+        "utf-8",
     )
     return ["dmtwisted.commands.main", "run", "--config", str(file)]
 

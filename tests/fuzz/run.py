@@ -85,7 +85,7 @@ def fuzz(
     for number, data in enumerate(target.seeds):
         (seeds / f"seed-{number:03}").write_bytes(data[: target.longest])
     dictionary = out / f"{target.name}.dict"
-    dictionary.write_text(words(target.tokens))
+    dictionary.write_text(words(target.tokens), "utf-8")
     command = [
         *(sys.executable, "-m", "tests.fuzz.one", f"{module}/{target.name}"),
         *(f"-max_total_time={seconds}", f"-max_len={target.longest}", f"-timeout={HANG}", f"-seed={seed}"),
@@ -177,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shutil.rmtree(asked.out / "seeds", ignore_errors=True)
     with ended_by_signals():
         results = run(asked.targets, asked.seconds, asked.jobs, asked.out, asked.seed, partial(print, flush=True))
-    (asked.out / "results.json").write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n")
+    (asked.out / "results.json").write_text(json.dumps([asdict(each) for each in results], indent=1) + "\n", "utf-8")
     print(table(results))
     return 1 if any(each.found for each in results) else 0
 

@@ -73,7 +73,7 @@ def pss_mb(pid: int) -> float:
     :raises BenchFailed: where the system does not show it.
     """
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text("utf-8").splitlines()
     except OSError as error:
         raise BenchFailed(f"this system does not show the memory of a process: {error}") from error
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024

@@ -111,7 +111,7 @@ def _make(selling: children.Child, name: str, number: int, place: int, url: str,
         "trusted_certificates": children.root_in(keys),
     }
     if url.startswith("https"):
-        settings["server_ca"] = (keys / "authority.pem").read_text()
+        settings["server_ca"] = (keys / "authority.pem").read_text("utf-8")
     children.upload_key(selling, children.make_device(selling, name, "register", "prro", settings), keys)
     opening = {"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": {"task": 0}}
     children.execute(selling, json.dumps(opening))

@@ -104,7 +104,7 @@ def sealed_service(state: Path, port: int) -> tuple[SealedChild, Path]:
     key.write_bytes(own.key_pem())
     key.chmod(0o600)
     config = state.parent / f"{state.name}.toml"
-    config.write_text(f'[tls]\ncertificate = "{pair}"\nkey = "{key}"\n')
+    config.write_text(f'[tls]\ncertificate = "{pair}"\nkey = "{key}"\n', "utf-8")
     command = [*service_command(state, port), "--config", str(config)]
     return SealedChild("service", command, port, state.parent / f"{state.name}.log", trusted), trusted
 

@@ -54,11 +54,11 @@ def held_by(pid: int, proc: Path = PROC) -> Held:
     :raises OSError: when it has ended.
     """
     found = dict.fromkeys(KILOBYTES, 0)
-    for line in (proc / str(pid) / "smaps_rollup").read_text().splitlines():
+    for line in (proc / str(pid) / "smaps_rollup").read_text("utf-8").splitlines():
         name, _, rest = line.partition(":")
         if name in found:
             found[name] = int(rest.split()[0])
-    status = (proc / str(pid) / "status").read_text()
+    status = (proc / str(pid) / "status").read_text("utf-8")
     threads = next((int(line.split()[1]) for line in status.splitlines() if line.startswith("Threads:")), 0)
     return Held(
         found["Pss"],

@@ -46,7 +46,7 @@ def carry_out(state: Path) -> None:
 
     :raises OSError: when a file cannot be renamed; the plan can be carried out again later.
     """
-    plan = json.loads((state / PLAN).read_text())
+    plan = json.loads((state / PLAN).read_text("utf-8"))
     for new, place, old in plan["steps"]:
         _step(None if new is None else Path(new), Path(place), Path(old))
         reached("restore.step-done")

@@ -61,17 +61,24 @@ def open_for_reading(path: str) -> sqlite3.Connection:
     """
     uri = Path(path).absolute().as_uri()
     try:
-        db = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None)
-        db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        return db
+        return _connected(f"{uri}?mode=ro")
     except sqlite3.Error:
         log = Path(f"{path}-wal")
         # The content of the log is not in the file: without it the newest receipts would seem to be missing.
         if log.exists() and log.stat().st_size:
             raise
-        db = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, isolation_level=None)
+        return _connected(f"{uri}?mode=ro&immutable=1")
+
+
+def _connected(uri: str) -> sqlite3.Connection:
+    db = sqlite3.connect(uri, uri=True, isolation_level=None)
+    try:
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        return db
+    except sqlite3.Error:
+        # Windows can neither replace nor remove a file that is open.
+        db.close()
+        raise
+    return db
 
 
 def main(path: str) -> int:
