@@ -25,6 +25,7 @@ EXCLUDED: dict[str, str] = {
     "test_sqlite_store.FullDiskTests": LIMITS,
     "test_sqlite_store.QueueTests.test_signals": SIGNALS,
     "test_state_folder": RIGHTS,
+    "windows": "these drive Wine from Linux",
 }
 """Names without ``tests.`` in front."""
 
