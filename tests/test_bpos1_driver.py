@@ -391,6 +391,14 @@ class LibraryFaultTests(Bpos1Desk):
         self.assertEqual(answer["info"]["sum"], 10.0)
         self.assertEqual(self.net(), [100])
 
+    def test_port_fails(self) -> None:
+        """A port that fails after the terminal has approved proves nothing: the payment is found."""
+        for error in (bpos1.PORT_FAILED, bpos1.PORT_CLOSED):
+            self.patch(bpos1, "LINK_FAILED", error)
+            self.rule("payment", "lost_after")
+            self.assertAnswer(self.pay(sum=10), 0, 0)
+        self.assertEqual(self.net()[-2:], [1000, 1000])
+
     def test_lost_report(self) -> None:
         """A general report whose answer was lost has emptied the journal; one that never came has not."""
         self.rule("settlement", "lost_before")

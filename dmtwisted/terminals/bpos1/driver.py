@@ -85,9 +85,6 @@ TERMINAL: dict[int, Res] = {
 }
 """``ResponseCode`` of the terminal itself, from 1000 on; any other is 5009 (docs/reference/bpos1.md#codes)."""
 
-PORTS: dict[int, Res] = {bpos1.PORT_FAILED: Res.COM_PORT_ERROR, bpos1.PORT_CLOSED: Res.COM_PORT_NOT_OPEN}
-"""``LastErrorCode`` with which nothing was sent."""
-
 PROGRESS = {
     bpos1.CARD_READ: Activity.CARD_READ,
     bpos1.CHIP: Activity.CARD_READ,
@@ -527,12 +524,9 @@ class Bpos1Driver(ProvingDriver[Bpos1Settings]):
     def _verdict(self, order: Order, snapshot: bytes, said: Said) -> Verdict:
         """The verdict of the library on an operation.
 
-        :raises Refused: when nothing was sent.
-        :raises WireError: when it proves nothing.
+        :raises WireError: when it proves nothing: a port may fail after the operation has reached the terminal.
         """
         if said.result == bpos1.FAILED:
-            if said.error in PORTS:
-                raise Refused(PORTS[said.error])
             if said.error != bpos1.REFUSED:
                 raise LineLost(f"error {said.error} of the library: {said.words_of_error}")
             return self._declined(order, said)
