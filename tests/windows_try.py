@@ -92,6 +92,8 @@ class Prefix:
         # A pipe would stay open in the processes that it leaves behind.
         quiet = subprocess.DEVNULL
         subprocess.run(["wineboot", "--init"], env=self._environment, check=True, stdout=quiet, stderr=quiet)
+        # Else the service manager of that start, which would end, and a new one would both answer.
+        subprocess.run(["wineserver", "-k", "-w"], env=self._environment, check=False, timeout=PATIENCE)
         self._keeper = subprocess.Popen(
             ["wine", "cmd"],
             env=self._environment,
