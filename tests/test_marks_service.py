@@ -134,7 +134,7 @@ class ServiceTests(SynchronousTestCase):
         """The repeat of a tag gets its first answer, though its mark is spent by now; nobody is asked for it."""
         first = self.sell(MARK, tag="t")
         self.rules({"on": "probe", "then": "silent", "times": 0})
-        again = self.sell(MARK, tag="t")
+        again = self.shop.fiscal(1, "t", receipt=receipt(row(MARK)))
         self.assertEqual((again["task_status"], again["info"]), (2, first["info"]))
         self.assertEqual(self.told(), [(MARK, "accepted")])
 
