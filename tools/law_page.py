@@ -383,7 +383,9 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             rule="Prepayment and the rest are receipts of their own, the second names the first",
             source="the tax service; official samples",
             sure=TEXT,
-            remark="not kept: the members are never sent",
+            kept=_TAX_DOCUMENTS,
+            test="tests.test_tax_documents.PartPaymentTests.test_samples",
+            remark="where the till sends `partpay_type`; what a Z counts of a part is unclear",
         ),
         Rule(
             id="D4",

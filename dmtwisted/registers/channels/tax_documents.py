@@ -19,6 +19,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, Receipt, ReportSide
+from dmtwisted.money import half_up
 from dmtwisted.registers.marks import written as written_mark
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res, Text
@@ -224,18 +225,29 @@ def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
     comment = _text(f"{receipt.comment_up} {receipt.comment_down}")
     head = _head(document, desk, comment=comment, **_purchase(document, receipt, desk))
     rounded = bool(receipt.round)
+    total = CheckTotal(
+        sum=document.total,
+        rndsum=-receipt.round if rounded else None,
+        norndsum=receipt.sum_topay - receipt.round if rounded else None,
+        discounttype=0 if receipt.sum_disc else None,
+        discountsum=receipt.sum_disc or None,
+    )
+    if receipt.part is not None:
+        # The official samples have the share in sales without rounding alone.
+        shared = document.kind == documents.SALE and not rounded
+        total = replace(
+            total,
+            partpaytype=receipt.part.type,
+            partpaypercent=half_up(receipt.part.sum * 10_000, receipt.sum_receipt) if shared else None,
+            partpaysum=receipt.sum_topay,
+            partpayordprepaynum=_text(receipt.part.receipt_fisn, 128),
+        )
     return Check(
         checkhead=head,
-        checktotal=CheckTotal(
-            sum=receipt.sum_topay,
-            rndsum=-receipt.round if rounded else None,
-            norndsum=receipt.sum_topay - receipt.round if rounded else None,
-            discounttype=0 if receipt.sum_disc else None,
-            discountsum=receipt.sum_disc or None,
-        ),
+        checktotal=total,
         checkpay=tuple(_pay(pay, desk) for pay in receipt.pays),
         checktax=_receipt_taxes(receipt, desk),
-        checkbody=tuple(_row(good, desk) for good in receipt.goods),
+        checkbody=tuple(_row(good, desk, receipt.part is not None) for good in receipt.goods),
     )
 
 
@@ -256,7 +268,7 @@ def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any
     return members
 
 
-def _row(good: Good, desk: Desk) -> BodyRow:
+def _row(good: Good, desk: Desk, in_parts: bool) -> BodyRow:
     group = desk.groups.get(good.taxgrp)
     letters = "".join(dict.fromkeys(tax.letter for tax in _taxes_of(group)))
     return BodyRow(
@@ -272,6 +284,7 @@ def _row(good: Good, desk: Desk) -> BodyRow:
         cost=good.cost,
         discounttype=0 if good.disc else None,
         discountsum=good.disc or None,
+        partpaysum=good.part if in_parts else None,
         comment=_text(good.comment),
         # Never cut or rewritten: what cannot be written was refused (`dmtwisted.registers.marks`).
         exciselabels=tuple(ExciseRow(exciselabel=written_mark(mark, desk.marks_gs)) for mark in good.marks),
