@@ -325,6 +325,31 @@ class ReceiptTests(SynchronousTestCase):
         report = self.till.do(11)
         self.assertEqual(report.zreprealiz.taxes, ())
 
+    def test_tax_on_income_on_top(self) -> None:
+        """Such a tax on top of the price is refused with its group: without it the sums would not agree."""
+        group = TaxGroup(16, "Виплата", "Ф", "ПДФО", 1800, "Військовий збір", 500, included=False)
+        for changes, names in (
+            ({}, ["ПДФО"]),
+            ({"type": 3}, ["Військовий збір"]),
+            ({"type": 3, "ex_type": 4}, []),
+            ({"percent": 0, "ex_percent": 0}, []),
+            ({"included": True}, []),
+            ({"included": True, "algorithm": 1}, ["Військовий збір"]),
+        ):
+            till = Till(RegisterSettings(tax_groups=(msgspec.structs.replace(group, **changes),)))
+            desk = replace(till.desk, groups={one.code: one for one in till.settings.tax_groups})
+            till.do(0)
+            owed = till.drafting.owed(read_receipt({"sum": 10, "rows": [self.row(taxgrp=16)]}), till.state)
+            receipt = {"sum": 10, "rows": [self.row(taxgrp=16)], "pays": [{"type": 0, "sum": owed / 100}]}
+            draft = till.draft(1, receipt=receipt)
+            if not names:
+                self.assertEqual(list(receipt_faults(decode(written(draft, desk)))), [], changes)
+                continue
+            refused = self.assertRaises(Refused, written, draft, desk)
+            self.assertEqual((refused.res, refused.details), (Res.WRONG_TAX_GROUP, (16,)))
+            for name in names:
+                self.assertIn(name, refused.errortxt())
+
     def test_types(self) -> None:
         """The types of a group's taxes are those of its settings; without, its name says them, as before."""
         named = TaxGroup(16, "Власні", "ФХ", "Податок", 1800, "Збір", 500, type=5, ex_type=7)

@@ -130,6 +130,15 @@ def _text(text: str, longest: int | None = None) -> str | None:
 
 _NO_DOCUMENT = Text("податкова не має такого документа", "the tax service has no such document")
 _NO_ITEMS = Text("податкова не приймає чека без товарів", "the tax service takes no receipt without items")
+
+
+def _on_top(name: str) -> Text:
+    return Text(
+        f"податок «{name}» понад ціну податкова не приймає: у групі немає його type",
+        f"the tax service takes no tax {name} on top of the price: the group has no type of it",
+    )
+
+
 _NUMBER_EXPECTED = Text("очікується фіскальний номер каси", "a register's fiscal number is expected")
 
 
@@ -222,6 +231,10 @@ _OPENINGS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
 def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
     if not receipt.goods:
         raise Refused(Res.EMPTY_ROWS, note=_NO_ITEMS)
+    for tax in receipt.taxes:
+        group = desk.groups.get(tax.gr_code)
+        for name in _unsent_on_top(group) if group is not None and tax.on_top else ():
+            raise Refused(Res.WRONG_TAX_GROUP, tax.gr_code, note=_on_top(name))
     comment = _text(f"{receipt.comment_up} {receipt.comment_down}")
     head = _head(document, desk, comment=comment, **_purchase(document, receipt, desk))
     rounded = bool(receipt.round)
@@ -364,6 +377,12 @@ def _unsent(group: TaxGroup) -> list[str]:
     """The names of the taxes of ``group`` that the tax service has no type for."""
     taxes = ((group.tax_name, group.tax_type), (group.ex_name, group.levy_type))
     return [name for name, kind in taxes if name and kind is None]
+
+
+def _unsent_on_top(group: TaxGroup) -> list[str]:
+    """Those of them that are added to the price: without them the sums of a receipt do not agree."""
+    on_top = [group.tax_name] if not group.included else []
+    return [name for name in _unsent(group) if name in (*on_top, *([group.ex_name] if _levy_on_top(group) else []))]
 
 
 def _levy_on_top(group: TaxGroup) -> bool:
