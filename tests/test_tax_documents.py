@@ -343,7 +343,9 @@ class ReceiptTests(SynchronousTestCase):
             receipt = {"sum": 10, "rows": [self.row(taxgrp=16)], "pays": [{"type": 0, "sum": owed / 100}]}
             draft = till.draft(1, receipt=receipt)
             if not names:
-                self.assertEqual(list(receipt_faults(decode(written(draft, desk)))), [], changes)
+                told = decode(written(draft, desk))
+                assert isinstance(told, Check)
+                self.assertEqual(list(receipt_faults(told)), [], changes)
                 continue
             refused = self.assertRaises(Refused, written, draft, desk)
             self.assertEqual((refused.res, refused.details), (Res.WRONG_TAX_GROUP, (16,)))
