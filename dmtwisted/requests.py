@@ -490,7 +490,8 @@ class PayRequest(msgspec.Struct, frozen=True):
 class ReceiptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """``fiscal.receipt``, in kopecks (docs/reference/http-interface.md#receipt).
 
-    A request without ``purchase_receipt_dt`` is stored as it was before there was one, so that repeats compare.
+    A request without ``purchase_receipt_dt`` and ``partpay_*`` is stored as it was before there were any, so that
+    repeats compare.
     """
 
     sum: int
@@ -505,6 +506,9 @@ class ReceiptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     purchase_receipt_fisn: str
     purchase_rro_fisn: str
     purchase_receipt_dt: str = ""
+    partpay_type: int = 0
+    partpay_sum: int = 0
+    partpay_receipt_fisn: str = ""
 
 
 class LineRequest(msgspec.Struct, frozen=True):
@@ -845,6 +849,9 @@ def _read_receipt(receipt: Members) -> ReceiptRequest:
         purchase_receipt_fisn=receipt.text("purchase_receipt_fisn"),
         purchase_rro_fisn=receipt.text("purchase_rro_fisn"),
         purchase_receipt_dt=receipt.text("purchase_receipt_dt"),
+        partpay_type=receipt.integer("partpay_type"),
+        partpay_sum=receipt.amount("partpay_sum"),
+        partpay_receipt_fisn=receipt.text("partpay_receipt_fisn"),
     )
 
 

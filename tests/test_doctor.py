@@ -631,11 +631,13 @@ class DeviceFaultTests(FaultCase):
             {"code": 17, "name": "Платіж через інтегратора LiqPay"},
         ]
         shop = PrroShop(self, "one", pay_types=types)
-        found = [one.text.en for one in self.found(shop) if "means of payment" in one.text.en]
+        found = [one for one in self.found(shop) if "means of payment" in one.text.en]
         self.assertEqual(
-            found,
+            [one.text.en for one in found],
             [f"{name}: names of means of payment outside the known list: Післяплата" for name in ("one", "two")],
         )
+        self.assertEqual({one.level for one in found}, {Level.GOOD}, "a hint: the list is from the press")
+        self.assertIn("accountant", found[0].advice.en)
 
     def test_tax_service_there(self) -> None:
         """A tax service that answers, whose clock agrees with ours."""

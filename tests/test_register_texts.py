@@ -72,7 +72,7 @@ class ControlCharacterTests(SynchronousTestCase):
                 path = f"fiscal.receipt.{member}"
                 self.both(path, True, task, lambda text, member=member: {"receipt": receipt(**{member: text})})
             self.both("fiscal.cashier", False, task, lambda text: {"receipt": receipt(), "cashier": text})
-        for member in ("purchase_receipt_fisn", "purchase_rro_fisn"):
+        for member in ("purchase_receipt_fisn", "purchase_rro_fisn", "partpay_receipt_fisn"):
             for text in (*BROKEN, "a\n"):
                 self.assertForbidden(f"fiscal.receipt.{member}", 2, receipt=receipt(**{member: text}))
 

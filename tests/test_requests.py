@@ -104,6 +104,9 @@ RECEIPT: dict[str, Any] = {
     "purchase_receipt_fisn": "TEST_1",
     "purchase_rro_fisn": "4000000001",
     "purchase_receipt_dt": "20260921",
+    "partpay_type": "3",
+    "partpay_sum": 15,
+    "partpay_receipt_fisn": 1317959,
 }
 
 REQUEST: dict[str, Any] = {
@@ -268,12 +271,16 @@ class WholeRequestTests(_RequestCase):
                 purchase_receipt_fisn="TEST_1",
                 purchase_rro_fisn="4000000001",
                 purchase_receipt_dt="20260921",
+                partpay_type=3,
+                partpay_sum=1500,
+                partpay_receipt_fisn="1317959",
             ),
         )
 
     def test_stored_before(self) -> None:
-        """A receipt without the day of a purchase is the same content as before there was such a member."""
-        fiscal = {"task": 1, "receipt": {**RECEIPT, "purchase_receipt_dt": ""}}
+        """A receipt without the members that came later is the same content as before there were any."""
+        later = dict.fromkeys(("purchase_receipt_dt", "partpay_type", "partpay_sum", "partpay_receipt_fisn"), "")
+        fiscal = {"task": 1, "receipt": {**RECEIPT, **later}}
         content = msgspec.msgpack.decode(msgspec.msgpack.encode(read({**REQUEST, "fiscal": fiscal}).fiscal))
         self.assertEqual(
             " ".join(content["receipt"]),

@@ -29,6 +29,7 @@ from protocols.fiscal.check_head import DocSubType, DocType
 from protocols.fiscal.check_xml import Check
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import decode
+from protocols.fiscal.offline import control_number
 from protocols.fiscal.zrep_xml import Turnover, ZRep
 from protocols.simulators.fiscal_arithmetic import receipt_faults
 from protocols.simulators.fiscal_totals import ShiftSums
@@ -324,6 +325,33 @@ class ReceiptTests(SynchronousTestCase):
         report = self.till.do(11)
         self.assertEqual(report.zreprealiz.taxes, ())
 
+    def test_tax_on_income_on_top(self) -> None:
+        """Such a tax on top of the price is refused with its group: without it the sums would not agree."""
+        group = TaxGroup(16, "Виплата", "Ф", "ПДФО", 1800, "Військовий збір", 500, included=False)
+        for changes, names in (
+            ({}, ["ПДФО"]),
+            ({"type": 3}, ["Військовий збір"]),
+            ({"type": 3, "ex_type": 4}, []),
+            ({"percent": 0, "ex_percent": 0}, []),
+            ({"included": True}, []),
+            ({"included": True, "algorithm": 1}, ["Військовий збір"]),
+        ):
+            till = Till(RegisterSettings(tax_groups=(msgspec.structs.replace(group, **changes),)))
+            desk = replace(till.desk, groups={one.code: one for one in till.settings.tax_groups})
+            till.do(0)
+            owed = till.drafting.owed(read_receipt({"sum": 10, "rows": [self.row(taxgrp=16)]}), till.state)
+            receipt = {"sum": 10, "rows": [self.row(taxgrp=16)], "pays": [{"type": 0, "sum": owed / 100}]}
+            draft = till.draft(1, receipt=receipt)
+            if not names:
+                told = decode(written(draft, desk))
+                assert isinstance(told, Check)
+                self.assertEqual(list(receipt_faults(told)), [], changes)
+                continue
+            refused = self.assertRaises(Refused, written, draft, desk)
+            self.assertEqual((refused.res, refused.details), (Res.WRONG_TAX_GROUP, (16,)))
+            for name in names:
+                self.assertIn(name, refused.errortxt())
+
     def test_types(self) -> None:
         """The types of a group's taxes are those of its settings; without, its name says them, as before."""
         named = TaxGroup(16, "Власні", "ФХ", "Податок", 1800, "Збір", 500, type=5, ex_type=7)
@@ -359,6 +387,127 @@ class ReceiptTests(SynchronousTestCase):
         refused = self.assertRaises(Refused, written, till.draft(0), desk)
         self.assertIs(refused.res, Res.TAX_SERVICE_WRONG_XML)
         self.assertIn("CHECKHEAD/TIN", refused.errortxt())
+
+
+BOOK = {"code": "1", "name": "Книга", "cnt": 1, "price": 115, "taxgrp": 1}
+
+
+class PartPaymentTests(SynchronousTestCase):
+    """Prepayment, further and final payment, with the sums of the tax service's samples."""
+
+    def setUp(self) -> None:
+        """A register whose shift is open."""
+        self.till = Till()
+        self.till.do(0)
+
+    def part(self, kind: int, amount: float, first: str = "", task: int = 1, **receipt: Any) -> Check:
+        """What the tax service reads of a part of 115.00, paid in cash."""
+        members = {"partpay_type": kind, "partpay_sum": amount, "partpay_receipt_fisn": first}
+        book = {"sum": 115, "rows": [BOOK], "pays": [{"type": 0, "sum": amount}]}
+        told: Check = self.till.do(task, receipt={**book, **members, **receipt})
+        self.assertEqual(list(receipt_faults(told)), [])
+        return told
+
+    def assertPart(self, told: Check, *expected: Any) -> None:
+        """Kind, share, part, first receipt and tax; row, payment and base are of the part, the total of the price."""
+        total, (row,), (pay,), (tax,) = told.checktotal, told.checkbody, told.checkpay, told.checktax
+        assert total is not None
+        found = (total.partpaytype, total.partpaypercent, total.partpaysum, total.partpayordprepaynum, tax.sum)
+        self.assertEqual(found, expected)
+        self.assertEqual((total.sum, total.rndsum, total.norndsum), (11500, None, None))
+        part = total.partpaysum
+        self.assertEqual(
+            (row.cost, row.partpaysum, pay.sum, tax.turnover, tax.sourcesum), (11500, part, part, 11500, part)
+        )
+
+    def test_samples(self) -> None:
+        """15.00 of 115.00 as a prepayment and as a further one, 85.00 as the final one."""
+        self.assertPart(self.part(1, 15), 1, 1304, 1500, None, 250)
+        self.assertPart(self.part(3, 15, "1317959"), 3, 1304, 1500, "1317959", 250)
+        self.assertPart(self.part(2, 85, "1317959"), 2, 7391, 8500, "1317959", 1417)
+
+    def test_returns(self) -> None:
+        """A return of each kind has no share; it names the returned receipt, and but for the first the prepayment."""
+        told = self.part(1, 15, task=2, purchase_receipt_fisn="1318099")
+        self.assertPart(told, 1, None, 1500, None, 250)
+        self.assertEqual((told.checkhead.docsubtype, told.checkhead.orderretnum), (1, "1318099"))
+        for kind, amount, vat in ((3, 15, 250), (2, 85, 1417)):
+            told = self.part(kind, amount, "1318104", task=2, purchase_receipt_fisn="1318099")
+            self.assertPart(told, kind, None, amount * 100, "1318104", vat)
+
+    def test_rounding(self) -> None:
+        """25.34 of 59.00, rounded to 25.30: the row has the exact part, the total both."""
+        rows = [{**BOOK, "price": 59, "taxgrp": 2}]
+        told = self.part(1, 25.34, sum=59, rows=rows, autoround=True)
+        total, (row,) = told.checktotal, told.checkbody
+        assert total is not None
+        self.assertEqual((total.sum, total.rndsum, total.norndsum, total.partpaysum), (5900, 4, 2534, 2530))
+        self.assertEqual(
+            (row.cost, row.partpaysum, told.checkpay[0].sum, total.partpaypercent), (5900, 2534, 2530, None)
+        )
+
+    def test_rows(self) -> None:
+        """Rows and taxes share the part in proportion; the turnover before and after discounts stays whole."""
+        rows = [{**BOOK, "disc": 15}, {**BOOK, "code": "2", "price": 200, "taxgrp": 4}]
+        told = self.part(1, 100, sum=300, rows=rows)
+        self.assertEqual([row.partpaysum for row in told.checkbody], [3333, 6667])
+        taxes = [(tax.turnover, tax.turnoverdiscount, tax.sourcesum, tax.sum) for tax in told.checktax]
+        self.assertEqual(taxes, [(11500, 10000, 3333, 556), (20000, 20000, 6667, 436)])
+
+    def test_without(self) -> None:
+        """A receipt without the members has none of the elements."""
+        receipt = {"sum": 115, "rows": [BOOK], "pays": [{"type": 0, "sum": 115}]}
+        self.assertNotIn(b"PARTPAY", written(self.till.draft(1, receipt=receipt), self.till.desk))
+
+    def test_taxes_of_no_sample(self) -> None:
+        """Taxes on top of the price or for each unit are refused in parts: no sample shows their base."""
+        for group in (11, 12, 13, 15):
+            rows = [BOOK, {**BOOK, "code": "2", "taxgrp": group}]
+            refused = self.assertRaises(Refused, self.part, 1, 15, sum=230, rows=rows)
+            self.assertIs(refused.res, Res.MALFORMED)
+            self.assertIn("fiscal.receipt.rows[1].taxgrp", refused.errortxt())
+
+    def test_offline(self) -> None:
+        """The number of an offline document is reckoned with the total that the document states: the whole price."""
+        till = self.till
+        till.state.session = Session("5008", "179625192271939")
+        till.take(_begin(till))
+        told = self.part(1, 15)
+        head = told.checkhead
+        control = control_number(
+            "179625192271939",
+            f"{head.orderdate:%d%m%Y}",
+            f"{head.ordertime:%H%M%S}",
+            3,
+            str(NUMBER),
+            "7",
+            "115.00",
+            "",
+        )
+        self.assertEqual(head.ordertaxnum, f"5008.2.{control}")
+
+    @settings(max_examples=40, deadline=None)
+    @given(some.lists(some.tuples(some.sampled_from([1, 2]), some.integers(1, 100), some.booleans()), max_size=5))
+    def test_z(self, moves: list[tuple[int, int, bool]]) -> None:
+        """Each part adds up, and the Z holds the money that was paid."""
+        till, sums, paid = Till(), ShiftSums(), 0
+        till.do(0)
+        for task, percent, whole in moves:
+            rows = [
+                {**BOOK, "code": f"{n}", "price": price, "disc": 0.5, "taxgrp": group}
+                for n, price, group in ((1, 10.05, 1), (2, 0.51, 2), (3, 33.33, 3), (4, 7.77, 6))
+            ]
+            kopecks = 4966 * percent // 100
+            members = {} if whole else {"partpay_type": 2, "partpay_sum": kopecks / 100, "partpay_receipt_fisn": "1"}
+            pays = [{"type": 0, "sum": 49.66 if whole else kopecks / 100}]
+            receipt = {"sum": 49.66, "rows": rows, "pays": pays, "autoround": True, "purchase_receipt_fisn": "9"}
+            told = till.do(task, receipt={**receipt, **members})
+            self.assertEqual(list(receipt_faults(told)), [])
+            sums.add(told)
+            paid += sum(pay.sum for pay in told.checkpay) if task == 1 else 0
+        report = till.do(11)
+        self.assertEqual(list(sums.faults(report)), [])
+        self.assertEqual(report.zreprealiz.sum if report.zreprealiz else 0, paid)
 
 
 class PaymentCodeTests(SynchronousTestCase):

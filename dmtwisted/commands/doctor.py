@@ -117,7 +117,7 @@ def report(found: Sequence[FindingRecord], language: str, as_json: bool) -> int:
         return ends
     for one in found:
         print(f"{SIGNS[one.level]} {one.text}")
-        if one.advice and one.level != Level.GOOD:
+        if one.advice:
             print(f"       → {one.advice}")
     print(VERDICTS[ends].for_language(language))
     return ends

@@ -35,6 +35,8 @@ class Good(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     taxgrp: int
     taxlit: str = ""
     comment: str = ""
+    part: int = 0
+    """Part payments only: its share of what is paid now."""
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -200,6 +202,20 @@ class ShiftTotals(msgspec.Struct, omit_defaults=True):
         )
 
 
+PREPAYMENT, FINAL, FURTHER = 1, 2, 3
+"""Kinds of part payment: the first part of a price, the last one, one between them."""
+
+
+class PartPayment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which part of its price a receipt is for (docs/reference/tax-service.md#part-payments)."""
+
+    type: int
+    sum: int
+    """The part, before rounding."""
+    receipt_fisn: str = ""
+    """The fiscal number of the prepayment's receipt; the prepayment itself has none."""
+
+
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was sold and how it was paid; for the sums see docs/reference/http-interface.md#arithmetic."""
 
@@ -220,6 +236,18 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Returns only: the register of the purchase, when it is another one."""
     purchase_date: str = ""
     """Returns only: the day of the purchase at another register, ``yyyyMMdd``."""
+    part: PartPayment | None = None
+    """Set when a part of the price is paid; `sum_0` to `sum_receipt` are of the whole price."""
+
+    @property
+    def turnover(self) -> int:
+        """What it adds to the turnover of a report: of a part payment the part."""
+        return self.sum_receipt if self.part is None else self.part.sum
+
+    @property
+    def discount(self) -> int:
+        """What it adds to the discounts of a report: of several part payments the last one has them."""
+        return self.sum_disc if self.part is None or self.part.type == FINAL else 0
 
     @property
     def in_cash(self) -> int:
@@ -314,6 +342,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         if self.cash is not None:
             return self.cash.type == CASH or self.kind == WITHDRAWAL
         return self.receipt is not None and any(pay.type == CASH for pay in self.receipt.pays)
+
+    @property
+    def total(self) -> int:
+        """The total that the tax service reads: of a part payment the whole price."""
+        if self.kind != STORNO and self.receipt is not None and self.receipt.part is not None:
+            return self.receipt.sum_receipt
+        return self.sum
 
     @property
     def sum(self) -> int:

@@ -100,11 +100,15 @@ def _concerning(document: Document) -> Iterator[Element]:
     if reverses is not None:
         yield Line(f"Скасовано чек № {reverses.fiscal_number}, ВН {reverses.number}")
         yield Rule()
-    elif receipt is not None and receipt.purchase_receipt_fisn:
-        yield Line(f"До чека № {receipt.purchase_receipt_fisn}")
-        if receipt.purchase_rro_fisn:
-            yield Line(f"ФН ПРРО чека {receipt.purchase_rro_fisn}")
-        yield Rule()
+    elif receipt is not None:
+        named: list[Element] = []
+        if receipt.purchase_receipt_fisn:
+            named.append(Line(f"До чека № {receipt.purchase_receipt_fisn}"))
+            if receipt.purchase_rro_fisn:
+                named.append(Line(f"ФН ПРРО чека {receipt.purchase_rro_fisn}"))
+        if receipt.part is not None and receipt.part.receipt_fisn:
+            named.append(Line(f"Чек передплати № {receipt.part.receipt_fisn}"))
+        yield from (*named, Rule()) if named else ()
 
 
 def _receipt(receipt: Receipt, kind: str, header: Header) -> Iterator[Element]:
@@ -129,6 +133,8 @@ def _receipt(receipt: Receipt, kind: str, header: Header) -> Iterator[Element]:
     on_top = sum(tax.on_top for tax in receipt.taxes)
     if on_top:
         yield Pair("Податки понад ціну", hryvnias(on_top))
+    if receipt.part is not None:
+        yield Pair(_PARTS[receipt.part.type], hryvnias(receipt.part.sum))
     if receipt.round:
         yield Pair("Заокруглення", hryvnias(receipt.round))
     yield Pair(wording.due, hryvnias(receipt.sum_topay), bold=True, size=2)
@@ -142,6 +148,13 @@ def _receipt(receipt: Receipt, kind: str, header: Header) -> Iterator[Element]:
         yield Rule()
         yield Line(receipt.comment_down)
 
+
+_PARTS = {
+    documents.PREPAYMENT: "Передплата",
+    documents.FURTHER: "Чергова сплата",
+    documents.FINAL: "Остаточний розрахунок",
+}
+"""Kinds of part payment, as the tax service's samples name them."""
 
 _SEPARATORS = {29: "<GS>"}
 """The separator of a DataMatrix, as a line shows it; the QR code has the mark as it is."""

@@ -11,7 +11,7 @@ def receipt_qr(document: Document, fiscal_number: str) -> str:
     """The link to ``document``, accepted as ``fiscal_number``."""
     header = document.header
     issued = stamp14(document.at)[: 12 if header.qr_minutes else 14]
-    return qr_link(fiscal_number, issued, header.fisid, document.sum, mac_of(document))
+    return qr_link(fiscal_number, issued, header.fisid, document.total, mac_of(document))
 
 
 def mac_of(document: Document) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from dmtwisted.clock import span
 from dmtwisted.documents import catalogue
 from dmtwisted.documents.catalogue import CARD, CASH, VAT_INSIDE_LEVY, PayType, TaxGroup
-from dmtwisted.documents.documents import Good, Payment, Receipt, TaxLine
+from dmtwisted.documents.documents import FINAL, FURTHER, PREPAYMENT, Good, PartPayment, Payment, Receipt, TaxLine
 from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.marks import check_row_marks
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.texts import check_receipt, check_row
 from dmtwisted.requests import NEGATIVE, Discount, PayRequest, ReceiptRequest, RowRequest, malformed
-from dmtwisted.results import Refused, Res, Text, joined
+from dmtwisted.results import Refused, Res, Text, joined, one_of
 from dmtwisted.security import mask_pan
 
 ROW_TOLERANCE = 100
@@ -116,7 +118,10 @@ def owed(asked: ReceiptRequest, rates: Rates, device: str) -> int:
     :raises Refused: for the first rule of specification 7.2 that its items break.
     """
     goods = _spread(asked.discounts, [_good(row, index, rates, device) for index, row in enumerate(asked.rows)])
-    return sum(good.cost - good.disc for good in goods) + sum(line.on_top for line in taxes(goods, rates))
+    exact = sum(good.cost - good.disc for good in goods)
+    if _part_payment(asked, exact) is not None:
+        return asked.partpay_sum
+    return exact + sum(line.on_top for line in taxes(goods, rates))
 
 
 def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, device: str) -> Receipt:
@@ -126,6 +131,8 @@ def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, de
     """
     if asked.sum < 0:
         raise Refused(Res.INCOME_NEGATIVE)
+    if _part_payment(asked, asked.sum) is not None:
+        raise malformed("fiscal.receipt.partpay_type", _NO_GOODS_IN_PARTS)
     for index, pay in enumerate(asked.pays):
         if pay.change < 0:
             raise Refused(Res.INCOME_CHANGE_NEGATIVE, index)
@@ -141,8 +148,13 @@ def _receipt(
 ) -> Receipt:
     """The receipt over ``goods``, whose sum after every discount is ``exact``."""
     check_receipt(asked)
-    lines = taxes(goods, rates)
-    owed = exact + sum(line.on_top for line in lines)
+    part = _part_payment(asked, exact)
+    if part is None:
+        lines = taxes(goods, rates)
+        owed = exact + sum(line.on_top for line in lines)
+    else:
+        goods = _in_parts(goods, part.sum, exact)
+        lines, owed = _part_taxes(goods, rates), part.sum
     rounding = _asked_rounding(asked, owed, settings)
     payments = _payments(asked, owed, rounding, settings.rounding_step, rates)
     due = sum(payment.sum for payment in payments)
@@ -161,6 +173,7 @@ def _receipt(
         purchase_receipt_fisn=asked.purchase_receipt_fisn,
         purchase_rro_fisn=asked.purchase_rro_fisn,
         purchase_date=_day("fiscal.receipt.purchase_receipt_dt", asked.purchase_receipt_dt),
+        part=part,
     )
 
 
@@ -336,6 +349,65 @@ def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
         ex_percent=levy_percent,
         ex_sum=levy,
     )
+
+
+# Part payments
+
+
+def _part_payment(asked: ReceiptRequest, price: int) -> PartPayment | None:
+    """Which part of ``price`` is paid now; `None` for all of it.
+
+    :raises Refused: 2000 when its members do not fit together.
+    """
+    kind, amount, first = asked.partpay_type, asked.partpay_sum, asked.partpay_receipt_fisn.strip()
+    if not (kind or amount or first):
+        return None
+    if kind not in (PREPAYMENT, FINAL, FURTHER):
+        raise malformed("fiscal.receipt.partpay_type", one_of(PREPAYMENT, FINAL, FURTHER))
+    if not 0 < amount <= price:
+        raise malformed(
+            "fiscal.receipt.partpay_sum",
+            Text(
+                f"очікується сума від 0.01 до ціни {hryvnias(price)}, а не {hryvnias(amount)}",
+                f"a sum from 0.01 to the price {hryvnias(price)} is expected, not {hryvnias(amount)}",
+            ),
+        )
+    if kind == PREPAYMENT and first:
+        raise malformed("fiscal.receipt.partpay_receipt_fisn", _NOT_OF_A_PREPAYMENT)
+    return PartPayment(type=kind, sum=amount, receipt_fisn=first)
+
+
+_NO_GOODS_IN_PARTS = Text("частинами платять лише продаж", "only a sale is paid in parts")
+_NOT_OF_A_PREPAYMENT = Text("передплата не називає іншого чека", "a prepayment names no other receipt")
+_PLAIN_TAXES_EXPECTED = Text(
+    "частинами продають лише товари з податками у відсотках, включеними в ціну",
+    "only goods with taxes in percent that the prices include are sold in parts",
+)
+
+
+def _in_parts(goods: Sequence[Good], part: int, price: int) -> list[Good]:
+    """``goods`` with their shares of ``part`` in proportion; together they are ``part``, and none exceeds its row."""
+    found, price_so_far, part_so_far = [], 0, 0
+    for good in goods:
+        price_so_far += good.cost - good.disc
+        share = half_up(part * price_so_far, price) - part_so_far
+        part_so_far += share
+        found.append(msgspec.structs.replace(good, part=share))
+    return found
+
+
+def _part_taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
+    """The taxes on the shares of ``goods`` that are paid now; the turnover of each group stays that of the price.
+
+    :raises Refused: 2000 for a tax of which the tax service does not say how a part of it is reckoned.
+    """
+    for index, good in enumerate(goods):
+        group = rates.group(str(good.taxgrp), "")
+        if not group.included or group.algorithm in (catalogue.VAT_ON_LEVY, catalogue.VAT_AFTER_EXCISE):
+            raise malformed(f"fiscal.receipt.rows[{index}].taxgrp", _PLAIN_TAXES_EXPECTED)
+    paid = [msgspec.structs.replace(good, cost=good.part, disc=0) for good in goods]
+    whole = {line.gr_code: line.base_sum for line in taxes(goods, rates)}
+    return [msgspec.structs.replace(line, base_sum=whole[line.gr_code]) for line in taxes(paid, rates)]
 
 
 # Rounding and payments

@@ -221,7 +221,7 @@ class Drafting:
             document.number,
             document.header.fisid,
             self._desk,
-            hryvnias(document.sum) if document.has_total else "",
+            hryvnias(document.total) if document.has_total else "",
             hash,
         )
         mark = OfflineMark(fiscal_number(session.id, used + 1, control), hash)

@@ -18,7 +18,7 @@ from dmtwisted.answers import Warning, amount, repeated, success
 from dmtwisted.clock import ServiceClock, day_of, kyiv
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.documents import documents
-from dmtwisted.documents.documents import Document, Receipt
+from dmtwisted.documents.documents import Document, PartPayment, Receipt
 from dmtwisted.documents.paper import DocumentPaper
 from dmtwisted.outbox import Later
 from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
@@ -40,7 +40,7 @@ from dmtwisted.registers.totals import BY_ITSELF, UnheardReceipt
 from dmtwisted.registers.unheard import warning_of
 from dmtwisted.registers.warnings import coming_warnings
 from dmtwisted.requests import TASK_EXPECTED, FiscalRequest, ReceiptRequest, TaskRequest, malformed
-from dmtwisted.results import Refused, Res, one_of
+from dmtwisted.results import Refused, Res, Text, one_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, LetterRow, OperationRow
 
@@ -48,6 +48,8 @@ _fingerprint = msgspec.msgpack.Encoder().encode
 
 NAMESAKES = 20
 """Most receipts with one fiscal number that are looked at: the numbers of training registers begin anew in each."""
+
+NO_PREPAYMENT = Text("це не чек передплати за цю ціну", "this is no receipt of a prepayment on this price")
 
 
 @implementer(IRegister)
@@ -148,9 +150,7 @@ class SoftwareRegister:
                 return returned
         try:
             if tagged:
-                draft = self._drafting.draft(request, books.state, books.sold)
-                if draft.kind == documents.RETURN:
-                    draft = await self._with_purchase(draft)
+                draft = await self._drafted(request)
                 warnings = await self._check_marks(draft, request.tag, language)
             else:
                 draft = self._drafting.storno(request, books.state, await self._last_document())
@@ -179,19 +179,59 @@ class SoftwareRegister:
         self._unheard.answered(told, like, draft, submissions[0].fiscal_number, fingerprint)
         return self._done(done, draft, submissions[0].fiscal_number)
 
-    async def _with_purchase(self, draft: Document) -> Document:
-        """A return with the day of the purchase, if that was at another register of this service."""
+    async def _drafted(self, request: TaskRequest) -> Document:
+        """The document of a task with a tag, and what the stored receipts that it names say."""
+        draft = self._drafting.draft(request, self._books.state, self._books.sold)
         receipt = draft.receipt
-        assert receipt is not None
+        if receipt is None or not (draft.kind == documents.RETURN or receipt.part is not None):
+            return draft
+        if draft.kind == documents.RETURN:
+            receipt = await self._with_purchase(receipt)
+        if receipt.part is not None and receipt.part.type != documents.PREPAYMENT:
+            part = await self._with_prepayment(receipt, receipt.part, draft.kind == documents.RETURN)
+            receipt = msgspec.structs.replace(receipt, part=part)
+        return msgspec.structs.replace(draft, receipt=receipt)
+
+    async def _with_purchase(self, receipt: Receipt) -> Receipt:
+        """A return with the day of the purchase, if that was at another register of this service."""
         number, register = receipt.purchase_receipt_fisn.strip(), receipt.purchase_rro_fisn.strip()
         if not (number and register) or register == self._fisid:
-            return draft
+            return receipt
+        found = await self._sold(number, register)
+        return msgspec.structs.replace(receipt, purchase_date=f"{kyiv(found[0].at):%Y%m%d}") if found else receipt
+
+    async def _with_prepayment(self, receipt: Receipt, part: PartPayment, returns: bool) -> PartPayment:
+        """The part payment with the number of its prepayment, which a return may leave to the receipt that it names.
+
+        :raises Refused: 1098 when nobody knows that number, 2000 when the receipt that has it is no prepayment of
+            this price.
+        """
+        if returns:
+            register = receipt.purchase_rro_fisn.strip() or self._fisid
+            known = part.receipt_fisn or not receipt.purchase_receipt_fisn.strip()
+            for sale in [] if known else await self._sold(receipt.purchase_receipt_fisn.strip(), register):
+                if sale.receipt is not None and sale.receipt.part is not None:
+                    part = msgspec.structs.replace(part, receipt_fisn=sale.receipt.part.receipt_fisn)
+        if not part.receipt_fisn:
+            raise Refused(Res.MISSING_OBJECT, "fiscal.receipt.partpay_receipt_fisn")
+        found = [] if returns else await self._sold(part.receipt_fisn, self._fisid)
+        firsts = [sale.receipt.part for sale in found if sale.receipt is not None]
+        fits = [
+            first
+            for first in firsts
+            if first is not None
+            and first.type == documents.PREPAYMENT
+            and first.sum + part.sum <= receipt.sum_receipt
+        ]
+        if firsts and not fits:
+            raise malformed("fiscal.receipt.partpay_receipt_fisn", NO_PREPAYMENT)
+        return part
+
+    async def _sold(self, number: str, register: str) -> list[Document]:
+        """The sales of a register with this fiscal number, as far as they are stored here."""
         query = DocumentQuery(kinds=[documents.SALE], fiscal_number=number, limit=NAMESAKES)
         found = map(documents.decode, [row.value for row in (await self._store.find_documents(query)).documents])
-        days = [f"{kyiv(sale.at):%Y%m%d}" for sale in found if sale.header.fisid == register]
-        if not days:
-            return draft
-        return msgspec.structs.replace(draft, receipt=msgspec.structs.replace(receipt, purchase_date=days[0]))
+        return [sale for sale in found if sale.header.fisid == register]
 
     async def _check_marks(self, draft: Document, tag: str, language: str) -> list[Warning]:
         """See that the excise marks of a sale may be sold, as far as that is known without the store.
@@ -440,7 +480,7 @@ class SoftwareRegister:
     async def rehearse(self, request: TaskRequest) -> Receipt:
         """The receipt that a sale or return would make: see `IRegister`."""
         await self._settled()
-        draft = self._drafting.draft(request, self._books.state, self._books.sold)
+        draft = await self._drafted(request)
         assert draft.receipt is not None
         await self._check_marks(draft, request.tag, "uk")
         await self._books.rules.see(self._store, draft)

@@ -167,6 +167,10 @@ class PrintInfo(msgspec.Struct):
     userdata1: str = ""
     userdata2: str = ""
     userdata3: str = ""
+    partpay_type: int | msgspec.UnsetType = msgspec.UNSET
+    partpay_sum: Number | msgspec.UnsetType = msgspec.UNSET
+    partpay_receipt_fisn: str | msgspec.UnsetType = msgspec.UNSET
+    """Only of part payments."""
 
 
 class CommonInfo(msgspec.Struct, kw_only=True):
@@ -470,6 +474,7 @@ def _last(state: RegisterState) -> dict[str, Any]:
 def _print_info(document: Document, fiscal_number: str, qr: str, after: RegisterState) -> PrintInfo:
     header, cash = document.header, document.cash
     receipt = document.receipt or _of_cash(document)
+    part = receipt.part
     return PrintInfo(
         name=header.name,
         shopname=header.shopname,
@@ -499,6 +504,9 @@ def _print_info(document: Document, fiscal_number: str, qr: str, after: Register
         fisdoctype=_SERVICE if cash is not None else _RECEIPT,
         safe=amount(after.safe),
         docno=str(document.number),
+        partpay_type=part.type if part is not None else msgspec.UNSET,
+        partpay_sum=amount(part.sum) if part is not None else msgspec.UNSET,
+        partpay_receipt_fisn=part.receipt_fisn if part is not None else msgspec.UNSET,
     )
 
 

@@ -26,7 +26,7 @@ NO_ROW = "-"
 """What 1089 says instead of a position when the text belongs to no row."""
 
 _ROW = ("name", "comment", "code", "code1", "code2", "code3")
-_RECEIPT = ("comment_up", "comment_down", "purchase_receipt_fisn", "purchase_rro_fisn")
+_RECEIPT = ("comment_up", "comment_down", "purchase_receipt_fisn", "purchase_rro_fisn", "partpay_receipt_fisn")
 _PAY = (
     *("comment", "comment_up", "comment_down", "paysys", "rrn", "cardmask", "term_id"),
     *("bank_id", "bank_name", "auth_code", "oper_type"),

@@ -259,13 +259,13 @@ def _add(lines: dict[int, PaySum], code: int, name: str, came_in: bool, amount: 
 def _add_receipt(totals: ShiftTotals, receipt: Receipt, sold: bool, sign: int) -> None:
     if sold:
         totals.count_p += sign
-        totals.base_p += sign * receipt.sum_receipt
-        totals.disc_p += sign * receipt.sum_disc
+        totals.base_p += sign * receipt.turnover
+        totals.disc_p += sign * receipt.discount
         totals.calc_p += sign * receipt.sum_topay
     else:
         totals.count_m += sign
-        totals.base_m += sign * receipt.sum_receipt
-        totals.disc_m += sign * receipt.sum_disc
+        totals.base_m += sign * receipt.turnover
+        totals.disc_m += sign * receipt.discount
         totals.calc_m += sign * receipt.sum_topay
     for pay in receipt.pays:
         line = _add(totals.pays, pay.type, pay.name, sold, sign * pay.exact)

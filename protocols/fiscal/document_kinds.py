@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from protocols.fiscal.check_head import DocSubType, DocType
-from protocols.fiscal.check_xml import Check
+from protocols.fiscal.check_xml import Check, CheckTotal
 from protocols.fiscal.document_xml import Document
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import Fault
@@ -105,7 +105,22 @@ def content_faults(document: Document) -> Iterator[Fault]:
             yield Fault(path, f"a document of the kind {kind} needs this section")
     if "checktotal" in shape.required and document.checktotal is not None and document.checktotal.sum is None:
         yield Fault("CHECK/CHECKTOTAL/SUM", f"a document of the kind {kind} needs a sum")
+    if document.checktotal is not None:
+        yield from _part_faults(document.checktotal)
     yield from _head_faults(document, kind)
+
+
+def _part_faults(total: CheckTotal) -> Iterator[Fault]:
+    """What a part payment lacks: its kind, its sum, but for the first the number of the prepayment."""
+    kind, path = total.partpaytype, "CHECK/CHECKTOTAL"
+    if kind is None and total.partpaysum is None:
+        return
+    if kind not in (1, 2, 3):
+        yield Fault(f"{path}/PARTPAYTYPE", "a part payment is 1, 2 or 3")
+    elif kind != 1 and not total.partpayordprepaynum:
+        yield Fault(f"{path}/PARTPAYORDPREPAYNUM", "a further or final payment names the prepayment")
+    if total.partpaysum is None:
+        yield Fault(f"{path}/PARTPAYSUM", "a part payment needs its sum")
 
 
 def _head_faults(document: Document, kind: Kind) -> Iterator[Fault]:

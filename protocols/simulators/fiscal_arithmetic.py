@@ -41,6 +41,22 @@ def receipt_faults(check: Check) -> Iterator[str]:
             yield f"Решта форми оплати {pay.payformcd} обчислена невірно"
     for tax in check.checktax:
         yield from _tax_faults(tax, check)
+    if total.partpaysum is not None:
+        yield from _part_faults(total, check)
+
+
+def _part_faults(total: CheckTotal, check: Check) -> Iterator[str]:
+    """A part payment: at most the price, its share of it, and the rows' shares of the part before rounding."""
+    part = total.partpaysum if total.norndsum is None else total.norndsum
+    assert part is not None and total.sum is not None
+    if not 0 < part <= total.sum:
+        yield f"Сума часткової сплати {part / 100:.2f} більша за суму чека {total.sum / 100:.2f}"
+        return
+    rows = [row.partpaysum for row in check.checkbody if row.partpaysum is not None]
+    if sum(rows) != part:
+        yield f"Сума часткової сплати рядків {sum(rows) / 100:.2f} не дорівнює {part / 100:.2f}"
+    if total.partpaypercent is not None and abs(total.partpaypercent * total.sum - part * 10_000) > total.sum:
+        yield f"Відсоток часткової сплати {total.partpaypercent / 100:.2f} обчислений невірно"
 
 
 def _possible(check: Check, total: CheckTotal) -> set[int]:

@@ -56,7 +56,8 @@ class OrderSums:
         total = check.checktotal
         if total is None:
             return
-        amount = total.sum or 0
+        # Of a part payment the part counts, as its payments do.
+        amount = (total.sum or 0) if total.partpaysum is None else total.partpaysum
         self.sum += sign * amount
         self.count += sign
         self.rounded += sign * (total.rndsum or 0)

@@ -58,6 +58,10 @@ MEMBERS: dict[str, dict[str, str]] = {
         "purchase_rro_fisn": "For a return: the fiscal number of the register that issued it.",
         "purchase_receipt_dt": "For a return at another register than the sale: the day of the sale, yyyyMMdd; time "
         "may follow. Not needed for receipts of this service.",
+        "partpay_type": "Part of the price is paid: 1 prepayment, 2 final payment, 3 one between them. The rows and "
+        "`sum` are of the whole price.",
+        "partpay_sum": "What is paid now, before rounding; the payments make this sum.",
+        "partpay_receipt_fisn": "For 2 and 3: the fiscal number of the prepayment's receipt (1098).",
     },
     "Row": {
         "name": "Name of the item (1103 when empty).",

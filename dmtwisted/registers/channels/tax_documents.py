@@ -19,6 +19,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
 from dmtwisted.documents.catalogue import CASH, VAT_INSIDE_LEVY, VAT_ON_LEVY, PayType, TaxGroup
 from dmtwisted.documents.documents import Document, Good, OfflineMark, Payment, Receipt, ReportSide
+from dmtwisted.money import half_up
 from dmtwisted.registers.marks import written as written_mark
 from dmtwisted.requests import malformed
 from dmtwisted.results import Refused, Res, Text
@@ -129,6 +130,15 @@ def _text(text: str, longest: int | None = None) -> str | None:
 
 _NO_DOCUMENT = Text("податкова не має такого документа", "the tax service has no such document")
 _NO_ITEMS = Text("податкова не приймає чека без товарів", "the tax service takes no receipt without items")
+
+
+def _on_top(name: str) -> Text:
+    return Text(
+        f"податок «{name}» понад ціну податкова не приймає: у групі немає його type",
+        f"the tax service takes no tax {name} on top of the price: the group has no type of it",
+    )
+
+
 _NUMBER_EXPECTED = Text("очікується фіскальний номер каси", "a register's fiscal number is expected")
 
 
@@ -221,21 +231,36 @@ _OPENINGS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
 def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
     if not receipt.goods:
         raise Refused(Res.EMPTY_ROWS, note=_NO_ITEMS)
+    for tax in receipt.taxes:
+        group = desk.groups.get(tax.gr_code)
+        for name in _unsent_on_top(group) if group is not None and tax.on_top else ():
+            raise Refused(Res.WRONG_TAX_GROUP, tax.gr_code, note=_on_top(name))
     comment = _text(f"{receipt.comment_up} {receipt.comment_down}")
     head = _head(document, desk, comment=comment, **_purchase(document, receipt, desk))
     rounded = bool(receipt.round)
+    total = CheckTotal(
+        sum=document.total,
+        rndsum=-receipt.round if rounded else None,
+        norndsum=receipt.sum_topay - receipt.round if rounded else None,
+        discounttype=0 if receipt.sum_disc else None,
+        discountsum=receipt.sum_disc or None,
+    )
+    if receipt.part is not None:
+        # The official samples have the share in sales without rounding alone.
+        shared = document.kind == documents.SALE and not rounded
+        total = replace(
+            total,
+            partpaytype=receipt.part.type,
+            partpaypercent=half_up(receipt.part.sum * 10_000, receipt.sum_receipt) if shared else None,
+            partpaysum=receipt.sum_topay,
+            partpayordprepaynum=_text(receipt.part.receipt_fisn, 128),
+        )
     return Check(
         checkhead=head,
-        checktotal=CheckTotal(
-            sum=receipt.sum_topay,
-            rndsum=-receipt.round if rounded else None,
-            norndsum=receipt.sum_topay - receipt.round if rounded else None,
-            discounttype=0 if receipt.sum_disc else None,
-            discountsum=receipt.sum_disc or None,
-        ),
+        checktotal=total,
         checkpay=tuple(_pay(pay, desk) for pay in receipt.pays),
         checktax=_receipt_taxes(receipt, desk),
-        checkbody=tuple(_row(good, desk) for good in receipt.goods),
+        checkbody=tuple(_row(good, desk, receipt.part is not None) for good in receipt.goods),
     )
 
 
@@ -256,7 +281,7 @@ def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any
     return members
 
 
-def _row(good: Good, desk: Desk) -> BodyRow:
+def _row(good: Good, desk: Desk, in_parts: bool) -> BodyRow:
     group = desk.groups.get(good.taxgrp)
     letters = "".join(dict.fromkeys(tax.letter for tax in _taxes_of(group)))
     return BodyRow(
@@ -272,6 +297,7 @@ def _row(good: Good, desk: Desk) -> BodyRow:
         cost=good.cost,
         discounttype=0 if good.disc else None,
         discountsum=good.disc or None,
+        partpaysum=good.part if in_parts else None,
         comment=_text(good.comment),
         # Never cut or rewritten: what cannot be written was refused (`dmtwisted.registers.marks`).
         exciselabels=tuple(ExciseRow(exciselabel=written_mark(mark, desk.marks_gs)) for mark in good.marks),
@@ -351,6 +377,12 @@ def _unsent(group: TaxGroup) -> list[str]:
     """The names of the taxes of ``group`` that the tax service has no type for."""
     taxes = ((group.tax_name, group.tax_type), (group.ex_name, group.levy_type))
     return [name for name, kind in taxes if name and kind is None]
+
+
+def _unsent_on_top(group: TaxGroup) -> list[str]:
+    """Those of them that are added to the price: without them the sums of a receipt do not agree."""
+    on_top = [group.tax_name] if not group.included else []
+    return [name for name in _unsent(group) if name in (*on_top, *([group.ex_name] if _levy_on_top(group) else []))]
 
 
 def _levy_on_top(group: TaxGroup) -> bool:

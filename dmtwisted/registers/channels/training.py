@@ -66,7 +66,7 @@ class TrainingChannel:
                 register=document.header.fisid,
                 kind=document.kind,
                 number=document.number,
-                sum=document.sum,
+                sum=document.total,
                 dt=stamp14(document.at),
                 reverses=document.reverses.fiscal_number if document.reverses is not None else "",
                 offline=document.offline.number if document.offline is not None else "",
