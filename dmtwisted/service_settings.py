@@ -246,7 +246,7 @@ def _with_mail(before: Settings, after: Settings, renewed: bool) -> Settings:
     elif not after.mail_from:
         raise BadSettings("mail_from", "an e-mail address is expected")
     elif after.smtp_security == "local" and not is_loopback(after.smtp_host):
-        raise BadSettings("smtp_security", "local is for a mail server on this machine; elsewhere tls is expected")
+        raise BadSettings("smtp_security", "without TLS the mail server has to be on this machine")
     elif before.smtp_password and not renewed and any(getattr(before, n) != getattr(after, n) for n in MAIL_SERVER):
         raise BadSettings(PASSWORD, "the address is another one now and does not get what is stored; enter it again")
     for name in ("mail_from", "mail_reply_to"):

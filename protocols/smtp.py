@@ -140,7 +140,7 @@ class Submission(_Client):  # type: ignore[misc]
     def esmtpState_starttls(self, code: int, resp: bytes) -> None:
         """Begin TLS, unless more came in the same breath: that would count as if it had come through TLS."""
         if self.clearLineBuffer():
-            self._settle(Garbled("words after STARTTLS that TLS does not protect"))
+            self._settle(Garbled("words that came before TLS and would count as protected"))
             return
         super().esmtpState_starttls(code, resp)
 

@@ -307,7 +307,7 @@ class SecurityTests(MailCase):
         self.server.after_starttls = b"250 mail.example.com\r\n"
         self.shop.sell_to(email=TO)
         self.shop.post()
-        self.assertIn("STARTTLS", self.shop.left()[0].row.why)
+        self.assertIn("before TLS", self.shop.left()[0].row.why)
 
     def test_settings(self) -> None:
         """What cannot be right is refused, with the member's name; nothing is changed then."""
