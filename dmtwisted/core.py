@@ -22,8 +22,10 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.host_names import HostNames
+from dmtwisted.mail.service import CustomerPost
 from dmtwisted.outbox import Later, Never, Outbox
 from dmtwisted.papers import DEFAULT_PRINTER
+from dmtwisted.registers.customers import MAIL, PHONE
 from dmtwisted.registers.interface import TellsMarks
 from dmtwisted.registers.marks import LETTERS
 from dmtwisted.retention import Retention
@@ -47,6 +49,12 @@ MOST_CERTIFICATES = 50
 
 MARK_LEASE_S = 10.0
 """Seconds for one try to tell a marks service, which is given up much earlier."""
+
+POST_LEASE_S = 120.0
+"""Seconds for one try to tell a customer."""
+
+TELLING_S = 5.0
+"""Seconds for an e-mail that is on its way when the service stops; then it is tried again after the start."""
 
 LATEST_READY = 3.0
 """Seconds after which the service is ready even if a device has not answered."""
@@ -80,15 +88,23 @@ class Core:
         if self.certificate is not None:
             self.certificate.replaced = self.hosts.forget
         self.outbox = Outbox(store, self.clock)
+        self.post = CustomerPost(store, self.settings, self.clock, reactor, config.service.language)
         self.outbox.tell_by(LETTERS, self._tell_mark, MARK_LEASE_S)
+        self.outbox.tell_by(MAIL, self.post.mail, POST_LEASE_S)
+        self.outbox.tell_by(PHONE, self.post.phone, POST_LEASE_S)
         folders = config.named_folders(state)
-        around = Surroundings(reactor, self.clock, store, state, self.secrets, folders, self.outbox.posted)
+        around = Surroundings(
+            reactor, self.clock, store, state, self.secrets, folders, self.outbox.posted, self.post.ways
+        )
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
+        self.post.among(self.devices, self.dispatcher.events, self.outbox.posted)
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
-        self.retention = Retention(store, self.settings, self.clock, travels=config.service.training)
+        self.retention = Retention(
+            store, self.settings, self.clock, travels=config.service.training, also=self.post.forget_old
+        )
         self._soon_ready: IDelayedCall | None = None
 
     def _named(self) -> Iterable[str]:
@@ -189,7 +205,10 @@ class Core:
         self._homecoming.stop()
         await self.retention.stop()
         await self.dispatcher.finish()
+        giving_up = self.clock.callLater(TELLING_S, self.post.give_up)
         await self.outbox.stop()
+        if giving_up.active():
+            giving_up.cancel()
         await self.devices.remember()
         await self.dispatcher.programs.stop()
         self.devices.close()

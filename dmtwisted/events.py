@@ -62,6 +62,9 @@ class Events:
         self._clock = clock
         self._listeners: list[Callable[[Event], None]] = []
         self._last_left: float | None = None
+        self._operators: list[Callable[[Event], bool]] = []
+        self.operator_came: Callable[[], None] = lambda: None
+        """Called when there is one more operator."""
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._epoch, self._n = "", 0
 
@@ -123,6 +126,23 @@ class Events:
             self._listeners.remove(listener)
             if not self._listeners:
                 self._last_left = self._clock.seconds()
+
+    # Telephone numbers of customers
+
+    def operate(self, take: Callable[[Event], bool]) -> None:
+        """Offer every number to ``take`` from now on, which says whether it took it; until `retire`."""
+        self._operators.append(take)
+        self.operator_came()
+
+    def retire(self, take: Callable[[Event], bool]) -> None:
+        """Offer it no more numbers."""
+        if take in self._operators:
+            self._operators.remove(take)
+
+    def tell_operators(self, kind: str, /, **data: Any) -> bool:
+        """Publish an event to operators alone, and keep it for nobody; whether one of them took it."""
+        event = Event(f"{self._epoch}-{self._n}", kind, data)
+        return any([take(event) for take in list(self._operators)])
 
     # Events of tasks
 

@@ -101,7 +101,7 @@ def _image(form: list[Element], dots: int) -> str:
 
 
 def _pdf(form: list[Element], dots: int) -> str:
-    return pdf.as_data_uri(pdf.draw(form, 58 if dots < 512 else 80))
+    return pdf.as_data_uri(pdf.draw(form, pdf.paper_of(dots)))
 
 
 _DRAWINGS: dict[str, tuple[Callable[..., str], str | None]] = {

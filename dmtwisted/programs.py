@@ -249,7 +249,6 @@ def words_of(stray: Stray) -> Text:
 
 
 _WHY = {
-    "userinfo": Text("звідси чеки покупцям не надсилають", "receipts are not sent to customers from here"),
     "dev_id": Text(
         "пристрій друку вказують в адресі: ?dev_id=назва", "the printer is named in the address: ?dev_id=name"
     ),

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -575,6 +575,13 @@ class Forms(msgspec.Struct, frozen=True):
     doccmd: int = 0
 
 
+class Customer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who gets the receipt besides the till: an e-mail address and a telephone number, as they were given."""
+
+    email: str = ""
+    phone: str = ""
+
+
 class TaskRequest(msgspec.Struct, frozen=True):
     """A whole request (specification 2.2)."""
 
@@ -595,6 +602,7 @@ class TaskRequest(msgspec.Struct, frozen=True):
     """Set by batch mode: a terminal took the payment."""
     repeats: str = ""
     """Set by batch mode: the tag of the unheard receipt whose request had the same content."""
+    customer: Customer | None = None
 
     @property
     def task(self) -> int:
@@ -664,6 +672,8 @@ def _read_task(root: Members, batch: bool) -> TaskRequest:
         fiscal = root.read("fiscal", _read_fiscal)
         if fiscal is not None:
             request = msgspec.structs.replace(request, fiscal=fiscal)
+        if "userinfo" in root.values:
+            request = msgspec.structs.replace(request, customer=_read_customer(root))
         if batch:
             pay = root.read("pay", _read_pay_task)
             return msgspec.structs.replace(request, pay=pay, skipprint=root.flag("skipprint"))
@@ -771,6 +781,33 @@ def _read_fiscal(fiscal: Members) -> FiscalRequest:
         fiscal_number=fiscal.text("fiscal_number") if known in (-1, 23) else "",
         receipts=receipts,
     )
+
+
+def _read_customer(root: Members) -> Customer | None:
+    """``userinfo``; what is no text counts as one that is no address: a receipt does not fail for it."""
+    given = root.value("userinfo")
+    if not isinstance(given, dict):
+        return None if _says_nothing(given) else Customer(NO_ADDRESS)
+    userinfo = Members(given, root.path("userinfo"), root.strays)
+    userinfo.check(_read_userinfo)
+    customer = _read_userinfo(userinfo)
+    return customer if customer.email or customer.phone else None
+
+
+def _read_userinfo(userinfo: Members) -> Customer:
+    return Customer(*(_or(partial(_short, userinfo), name, NO_ADDRESS) for name in ("email", "phone")))
+
+
+def _short(userinfo: Members, name: str) -> str:
+    text = userinfo.text(name).strip()
+    return text if len(text) <= LONGEST_ADDRESS else NO_ADDRESS
+
+
+NO_ADDRESS = "?"
+"""In place of a customer's address that is none."""
+
+LONGEST_ADDRESS = 254
+"""Characters of an e-mail address (RFC 5321, 4.5.3.1)."""
 
 
 def _read_number(task: Members) -> int | None:

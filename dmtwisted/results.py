@@ -1665,6 +1665,16 @@ class Res(Enum):
         "Продавайте далі й повідомте того, хто веде довідник товарів.",
         "Sell on and tell the person who keeps the list of goods.",
     )
+    NOT_DELIVERED = _warning(
+        3010,
+        Action.DONE,
+        "Чек пробито, але покупцеві не надіслано: %s",
+        "The receipt is registered, but not sent to the customer: %s",
+        "Налаштуйте пошту на сторінці сервісу або виправте userinfo; повтор із тим самим tag нічого не надішле.",
+        "Set e-mail up on the service's page, or correct userinfo; a repeat with the same tag sends nothing.",
+        "Віддайте покупцеві паперовий чек або покажіть його QR-код.",
+        "Give the customer the paper receipt or show its QR code.",
+    )
 
 
 _BY_CODE = {res.code: res for res in Res}

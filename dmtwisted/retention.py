@@ -27,7 +27,7 @@ forward by more than `LEAP`, nothing is removed for the next `DOUBT`, unless the
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, TypeVar
@@ -174,6 +174,7 @@ class Retention:
 
     :param most: the largest step.
     :param travels: the clock is moved on purpose, so that an operation is as old as its date says.
+    :param also: removes what is too old and no operation, after each run.
     """
 
     log = Logger()
@@ -186,7 +187,9 @@ class Retention:
         most: int = MOST,
         *,
         travels: bool = False,
+        also: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._also = also or _nothing
         self._store, self._settings, self._clock, self._travels = store, settings, clock, travels
         self._pace = Pace(most)
         self._anchors: dict[int, bytes] = {}
@@ -258,6 +261,7 @@ class Retention:
             return
         try:
             await self.remove()
+            await self._also()
         except StoreFailed as error:
             self.log.warn("old operations stay for now: {why}", why=str(error))
         except CancelledError:
@@ -416,6 +420,10 @@ class Retention:
             await self._pause
         finally:
             self._pause = None
+
+
+async def _nothing() -> None:
+    """There is nothing else to remove."""
 
 
 def _by_device(seals: Iterable[SealRow]) -> list[tuple[int, list[SealRow]]]:

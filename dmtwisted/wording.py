@@ -436,6 +436,18 @@ the key of the secrets, {}, is missing; restore it = немає ключа се�
 {}: cannot be written ({}) = {}: не записується ({})
 {}: holds no key of {} bytes; restore it = {}: немає ключа на {} байтів; відновіть його
 {}; or enter it again = {}, або введіть його знову
+an e-mail address is expected = очікується адреса електронної пошти
+a host name or an address is expected = очікується ім’я або адреса сервера
+certificates in PEM are expected = очікуються сертифікати PEM
+without TLS the mail server has to be on this machine = без TLS поштовий сервер має бути на цьому комп’ютері
+e-mail is not set up in the service = пошту в сервісі не налаштовано
+nobody listens for telephone numbers = програма оператора не слухає номерів
+the letter cannot be read = лист пошкоджено
+the mail server is not reached: {} = поштовий сервер недоступний: {}
+the server has the certificate of another name = сервер має сертифікат на інше ім’я
+words that came before TLS and would count as protected = до TLS надійшло зайве
+TLS failed: {} = TLS не встановлено: {}
+the server closed the line = сервер розірвав з’єднання
 the address is another one now and does not get what is stored; enter it again = адреса тепер інша і збереженого не \
 отримає; введіть його знову
 # Databases.

@@ -946,6 +946,7 @@ class PageTests(SynchronousTestCase):
             Res.MAY_BE_REPEAT,
             Res.ANSWERS_UNVERIFIED,
             Res.LEFT_OUT,
+            Res.NOT_DELIVERED,
             Res.COLLISION_UNSOLVABLE,
             Res.ANOTHER_SUM,
         }

@@ -68,7 +68,6 @@ class WarningTests(ProgramCase):
         for name, value, said in (
             ("skipprint", True, "skipprint: ignored, the task does not use it here"),
             ("pays", [{"type": 0}], "pays: ignored, the task does not use it here"),
-            ("userinfo", {"email": "a@b"}, "userinfo: ignored, receipts are not sent to customers from here"),
             ("dev_id", "prn", "dev_id: ignored, the printer is named in the address: ?dev_id=name"),
             ("zzzzzz", 1, "zzzzzz: ignored, there is no such member"),
             ("Device", "x", "Device: ignored, did you mean device?"),

@@ -150,6 +150,18 @@ def both_codes(shop: Any) -> None:
     shop.fiscal(1, device="one", receipt={"sum": 50, "rows": [row], "pays": [{"type": 0, "sum": 50}]})
 
 
+def no_mail(shop: OverHttp) -> None:
+    """A customer's address in a shop without e-mail."""
+    shop.open_shift()
+    receipt = {
+        "sum": 5,
+        "rows": [{"name": "Кава", "cnt": 1, "price": 5, "taxgrp": 1}],
+        "pays": [{"type": 0, "sum": 5}],
+    }
+    body = {"device": "test", "type": 1, "fiscal": {"task": 1, "receipt": receipt}}
+    shop.ask({**body, "userinfo": {"email": "olena@customer.example"}})
+
+
 def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverHttp], Recipe]]:
     """Every code with a shop and what makes the code there; some codes have several."""
 
@@ -187,6 +199,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.TAG_KNOWN, alone, used_tag
     yield Res.ANSWERS_UNVERIFIED, prro, unverified
     yield Res.LEFT_OUT, prro, both_codes
+    yield Res.NOT_DELIVERED, alone, no_mail
     for res in (Res.OFFLINE_TOO_LONG, Res.OFFLINE_NUMBERS_EXHAUSTED, Res.KEY_EXPIRES_SOON):
         yield res, alone, long_offline
 

@@ -29,6 +29,7 @@ from dmtwisted.requests import (
     MOST_STRAYS,
     MOST_VALUES,
     SENT_ON_PURPOSE,
+    Customer,
     Discount,
     Members,
     PayRequest,
@@ -998,11 +999,32 @@ class StrayTests(SynchronousTestCase):
         """A member that means the same as no member is none."""
         blanks: tuple[Any, ...] = (None, "", 0, 0.0, False, [], {}, {"email": "", "phone": None})
         for nothing in blanks:
-            self.assertEqual(self.strays({**REQUEST, "userinfo": nothing}), {}, nothing)
+            self.assertEqual(self.strays({**REQUEST, "currency_": nothing}), {}, nothing)
             request = with_value(REQUEST, ("fiscal", "receipt", "rows", 0, "zzz"), nothing)
             self.assertEqual(self.strays(request), {}, nothing)
         for something in (1, "x", [0], True, {"email": "a@b"}):
-            self.assertEqual(list(self.strays({**REQUEST, "userinfo": something})), ["userinfo"], something)
+            self.assertEqual(list(self.strays({**REQUEST, "currency_": something})), ["currency_"], something)
+
+    def test_customer(self) -> None:
+        """Of `userinfo` a task of a register reads address and number; other tasks read nothing of it."""
+        known = {"email": "a@b.example", "phone": "+380501234567"}
+        self.assertEqual(
+            self.strays({**REQUEST, "userinfo": {**known, "mail": "x"}}), {"userinfo.mail": "userinfo.mail"}
+        )
+        self.assertEqual(
+            list(self.strays({"type": 3, "pay": {"task": 1, "sum": 1}, "userinfo": known})), ["userinfo"]
+        )
+        for sent, read in (
+            (known, Customer("a@b.example", "+380501234567")),
+            ({"email": " a@b ", "phone": 380501234567}, Customer("a@b", "380501234567")),
+            ({"email": ["a@b"], "phone": ""}, Customer("?")),
+            ({"email": "a" * 255}, Customer("?")),
+            ("a@b", Customer("?")),
+            ({"email": "", "phone": None}, None),
+            ("", None),
+        ):
+            request = read_task(read_json(json.dumps({**REQUEST, "userinfo": sent}).encode()))
+            self.assertEqual(request.customer, read, sent)
 
     def test_on_purpose(self) -> None:
         """What existing clients send on purpose is none."""

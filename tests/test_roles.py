@@ -90,10 +90,15 @@ namci- GET /dm/lasttransaction
 -a---- GET /dm/main/settings
 -a---- GET /dm/main/settings/certificate
 -a---- GET /dm/main/settings/changes
+-a---- GET /dm/main/settings/mail
 -a---- GET /dm/main/settings/database
 -a---- GET /dm/main/settings/doctor
 -a---- GET /dm/main/settings/log
 -a---- GET /dm/main/settings/changes
+-a---- GET /dm/api/v3/mail
+-a---- POST /dm/api/v3/mail/test
+-a---- POST /dm/api/v3/mail/{n}/retry
+-a---- DELETE /dm/api/v3/mail/{n}
 -a---- GET /dm/api/v3/changes
 -a---- GET /dm/api/v3/changes/export
 -a---- POST /dm/api/v3/devices
@@ -119,6 +124,10 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/tls/reload
 -a---- POST /dm/api/v3/tls/authority
 -a---- GET /dm/api/v3/log
+-a---- GET /dm/api/v3/mail
+-a---- POST /dm/api/v3/mail/test
+-a---- POST /dm/api/v3/mail/{n}/retry
+-a---- DELETE /dm/api/v3/mail/{n}
 -a---- GET /dm/api/v3/changes
 -a---- GET /dm/api/v3/changes/export
 -a---- GET /dm/api/v3/diagnostics

@@ -20,6 +20,7 @@ BEGIN, END = "<!-- rooms: written by python -m tools.house -->", "<!-- end of th
 ROOMS = (
     "protocols",
     "protocols.fiscal",
+    "protocols.smtp",
     "protocols.printers",
     "protocols.terminals",
     "protocols.simulators",
@@ -53,6 +54,7 @@ ROOMS = (
     "dmtwisted.registers",
     "dmtwisted.devices",
     "dmtwisted.service_settings",
+    "dmtwisted.mail",
     "dmtwisted.access",
     "dmtwisted.programs",
     "dmtwisted.receipts",

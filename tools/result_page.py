@@ -162,6 +162,7 @@ SEEN: dict[Res, str] = {
     Res.EXCISE_UNCODED: "`excise_needs_uktzed` warn, a sale with `taxgrp` 3",
     Res.SETTINGS_CHANGE: "`dated` with a row for a day of the next month, task 11",
     Res.ANSWERS_UNVERIFIED: "a register of the driver `prro` whose certificates nobody has trusted",
+    Res.NOT_DELIVERED: "a sale with `userinfo` while no e-mail is set up",
     Res.LEFT_OUT: "a register of the driver `prro`, an item with `code2` and `code3`",
 }
 """How a code is produced on the training register, or on the training terminal."""

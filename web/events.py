@@ -34,7 +34,7 @@ from dmtwisted.events import Event, Events
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.watching import Watching
 from web.answers import error_answer, language_of, not_allowed
-from web.rights import permit_of
+from web.rights import may, permit_of
 
 HEARTBEAT = 15.0
 """Seconds between two comments."""
@@ -82,11 +82,15 @@ class EventStream(Resource):
             request.setHeader(b"retry-after", b"%d" % ASK_AGAIN)
             refused = Refused(Res.NOT_NOW, note=note)
             return error_answer(request, 503, refused, language_of(request, self._default_language))
-        connection = Connection(request, self._events, self._clock, self._filter(permit_of(request)), who)
+        permit = permit_of(request)
+        connection = Connection(request, self._events, self._clock, self._filter(permit), who)
         self._connections.add(connection)
         request.notifyFinish().addBoth(self._left, connection)
         self._watching.start()
         connection.begin(self._service)
+        # Numbers of customers go to who asks for them and may see receipts, not to pages.
+        if (request.args or {}).get(b"phones") == [b"1"] and may(permit, "GET /dm/api/v3/receipts"):
+            self._events.operate(connection.take)
         return NOT_DONE_YET
 
     def _crowd(self, who: str) -> Text | None:
@@ -174,6 +178,7 @@ class Connection:
     def end(self) -> None:
         """The connection is closed."""
         self._events.leave(self._send)
+        self._events.retire(self.take)
         if self._beat is not None and self._beat.active():
             self._beat.cancel()
 
@@ -192,6 +197,13 @@ class Connection:
         self._write(
             b"id: %b\nevent: %b\ndata: %b\n\n" % (event.name.encode(), event.kind.encode(), _encode(event.data))
         )
+
+    def take(self, event: Event) -> bool:
+        """Send an event of a customer; whether the listener gets it."""
+        if self._paused or not self._concerns(event):
+            return False
+        self._send(event)
+        return True
 
     def _heartbeat(self) -> None:
         self._paused_for = self._paused_for + HEARTBEAT if self._paused else 0.0

@@ -97,6 +97,9 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
         (
             *("GET /dm/main/first", "GET /dm/devices/new", "GET /dm/main/settings"),
             *(f"GET /dm/main/settings/{area}" for area in ("certificate", "changes", "database", "doctor", "log")),
+            "GET /dm/main/settings/mail",
+            *(f"GET {_API}/mail", f"POST {_API}/mail/test", f"POST {_API}/mail/{{n}}/retry"),
+            f"DELETE {_API}/mail/{{n}}",
             *(f"POST {_API}/devices", f"PATCH {_DEVICE}", f"DELETE {_DEVICE}", f"POST {_API}/check"),
             *(f"GET {_DEVICE}/tax-objects", f"POST {_DEVICE}/go-offline", f"POST {_DEVICE}/go-online"),
             *(f"PUT {_API}/training/clock", f"POST {_API}/operations/{{n}}/settle"),

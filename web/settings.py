@@ -19,7 +19,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.service_settings import Settings
+from dmtwisted.service_settings import SECRETS, Settings
 from web.answers import Done, json_answer
 from web.filters import covered
 from web.gate import is_at_the_machine
@@ -80,7 +80,7 @@ class SettingsApi:
         """All settings, numbers as numbers and booleans as booleans; secrets are empty."""
         settings, access = self._core.settings.now, self._core.access
         record = SettingsRecord(
-            **{**msgspec.structs.asdict(settings), "token": ""},
+            **{**msgspec.structs.asdict(settings), **dict.fromkeys(SECRETS, "")},
             pf_del_custom=False,
             pf_is_custom=bool(settings.pf_custom),
             usr_uiauth=access.on,

@@ -35,6 +35,7 @@ from web.gate import Gate, OnlyHere, StrangeHost, is_at_the_machine, refuse_fore
 from web.health import Health
 from web.journal import JournalApi
 from web.keys import KeyApi
+from web.mail import MailApi
 from web.metrics import MetricsPage
 from web.openapi.resource import DocumentApi
 from web.pages.dry_check import DryCheck
@@ -221,6 +222,7 @@ class Door(Site):
         self._announce(DoctorApi(core, examination, language), v3 + b"/doctor")
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")
         self._serve(ChangeApi(core, language), v3 + b"/changes")
+        self._announce(MailApi(core, language), v3 + b"/mail")
         self._serve(AccountsApi(core, language), v3 + b"/accounts")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")

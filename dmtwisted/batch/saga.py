@@ -76,6 +76,16 @@ def request_of(saga: Saga, tag: str) -> TaskRequest:
     return msgspec.structs.replace(read_task(read_json(saga.body), batch=True), tag=tag)
 
 
+def _without_customer(body: bytes) -> bytes:
+    root = read_json(body).values
+    root.pop("userinfo", None)
+    return _encode_body(root)
+
+
+_USERINFO = b'"userinfo"'
+_encode_body = msgspec.json.Encoder(decimal_format="number").encode
+
+
 def taking_back(saga: Saga, refused: Refused) -> Saga:
     """``saga`` while its payment is taken back, with the first reason."""
     why = saga.why if saga.step is Step.TAKING_BACK else refused.words()
@@ -197,6 +207,9 @@ class Sagas:
             saga = msgspec.structs.replace(saga, why=refused.words())
         if state is State.UNKNOWN:
             self._open[register_n, tag] = saga.terminal_n
+        elif state is State.DONE and _USERINFO in saga.body:
+            # The receipt has told its customer; who gave up may still get one.
+            saga = msgspec.structs.replace(saga, body=_without_customer(saga.body))
         await self._store.conclude(
             Outcome(
                 n=n,

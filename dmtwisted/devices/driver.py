@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -56,6 +56,13 @@ def misfit(error: msgspec.ValidationError, kind: Any, under: str = "") -> BadSet
     return BadSettings(".".join(filter(None, (under, path))), text)
 
 
+class Ways(NamedTuple):
+    """The ways on which receipts reach customers, as the service is set now."""
+
+    mail: bool = False
+    phone: bool = False
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What every driver is given to build a device."""
@@ -71,6 +78,7 @@ class Surroundings:
     """Where settings may name files."""
     posted: Callable[[], None] = lambda: None
     """Says that a device has stored letters (`dmtwisted.outbox`), which are due."""
+    ways: Callable[[], Ways] = lambda: Ways()
 
     @property
     def changes(self) -> Changes:

@@ -107,6 +107,11 @@ def draw(elements: Iterable[Element], paper: Paper = 80, columns: int | None = N
     return Pdf(file.getvalue(), len(pages), letters.unknown + unknown)
 
 
+def paper_of(dots: int) -> Paper:
+    """The paper of a register whose picture is ``dots`` wide."""
+    return 58 if dots < 512 else 80
+
+
 def as_data_uri(pdf: Pdf) -> str:
     """``pdf`` as a data URI."""
     return f"data:application/pdf;base64,{b64encode(pdf.data).decode()}"

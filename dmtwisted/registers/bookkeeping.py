@@ -29,7 +29,8 @@ from dmtwisted.documents.documents import Document
 from dmtwisted.registers import infos, kept, totals
 from dmtwisted.registers.asking import Asking, Became
 from dmtwisted.registers.channels.interface import Absent, Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
-from dmtwisted.registers.kept import Kept, Moments, Revocation
+from dmtwisted.registers.customers import letters
+from dmtwisted.registers.kept import Kept, Moments, Reach, Revocation
 from dmtwisted.registers.mark_rules import MarkRules, taken
 from dmtwisted.registers.marks import released, sells
 from dmtwisted.registers.offline_time import offline_left
@@ -63,6 +64,8 @@ class Submission:
     """Of a session's opening document: what has to be known of the document that was lost before it."""
     step: MarkMove | None = None
     """What becomes of its excise marks when it is accepted."""
+    reach: Reach | None = None
+    """The customer, until the outcome is stored."""
 
     @property
     def stays_here(self) -> bool:
@@ -252,7 +255,9 @@ class Books:
                     await self.void(n, submission.document, refused.res)
                     self.stored = totals.encode(self.state)
                 else:
-                    await self.conclude(n, State.REFUSED, refused.res, step=released(submission.document))
+                    gone = b"" if submission.reach is None else kept.without_reach(_kept_of(submissions))
+                    step = released(submission.document)
+                    await self.conclude(n, State.REFUSED, refused.res, request=gone, step=step)
                 reached("document.refusal-stored")
                 raise refused
             else:
@@ -325,8 +330,11 @@ class Books:
         answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)
         sold = {} if head.kind != documents.SALE else self._newly_sold(head)
-        step = submissions[0].step
-        letters = [] if step is None else self.rules.letters(head, self.n, self.clock.now())
+        request, step, reach = _kept_of(submissions), submissions[0].step, submissions[0].reach
+        told = [] if step is None else self.rules.letters(head, self.n, self.clock.now())
+        if reach is not None:
+            request = kept.without_reach(request)
+            told += letters(head, submissions[0].fiscal_number, reach, self.n, self.clock.now())
         await self.store.conclude(
             Outcome(
                 n=n,
@@ -339,12 +347,12 @@ class Books:
                 register_state=stored,
                 shift=head.shift,
                 sold=sold,
-                request=_kept_of(submissions),
+                request=request,
                 marks=step,
-                letters=letters,
+                letters=told,
             )
         )
-        if letters:
+        if told:
             self._posted()
         reached("document.outcome-stored")
         self.state, self.stored, self.is_new = after, stored, False
@@ -406,4 +414,4 @@ def _why(outcome: Became) -> Text:
 
 def _kept_of(submissions: Sequence[Submission]) -> bytes:
     way = {each.document.number: each.moments for each in submissions if each.moments is not None}
-    return kept.encode(Kept(way, submissions[0].revocation))
+    return kept.encode(Kept(way, submissions[0].revocation, reach=submissions[0].reach))

@@ -102,11 +102,13 @@ class Collisions:
 
     async def _find_out(self, operation: OperationRow) -> None:
         """Settle one operation that a lost answer or a crash left open."""
-        times = kept.decode(operation.request).way
+        stored = kept.decode(operation.request)
+        times = stored.way
         submissions = [
             Submission(documents.decode(row.value), row.sent, row.fiscal_number, moments=times.get(row.number))
             for row in operation.documents
         ]
+        submissions[0].reach = stored.reach
         # Whether marks are checked may have been set otherwise since, and a void document has released its own.
         submissions[0].step = self._books.rules.moved(submissions[0].document, again=True)
         late: Submission | None = None
@@ -184,8 +186,10 @@ class Collisions:
         if lost is None or offline is None:
             return
         again = self._drafting.again(documents.decode(lost.value), books.state)
+        submission = await books.prepare(again)
+        submission.reach = kept.decode(lost.request).reach
         done = await books.fiscalise(
-            [await books.prepare(again)], lost.kind, lost.key, lost.fingerprint, "uk", heir_of=lost.operation
+            [submission], lost.kind, lost.key, lost.fingerprint, "uk", heir_of=lost.operation
         )
         reached("offline.made-again")
         assert isinstance(done, bytes), "the tag of a document that is made again was freed"

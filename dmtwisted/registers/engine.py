@@ -16,7 +16,7 @@ from zope.interface import implementer
 
 from dmtwisted.answers import Warning, amount, repeated, success
 from dmtwisted.clock import ServiceClock, day_of, kyiv
-from dmtwisted.devices.driver import BadSettings
+from dmtwisted.devices.driver import BadSettings, Ways
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, PartPayment, Receipt
 from dmtwisted.documents.paper import DocumentPaper
@@ -26,6 +26,7 @@ from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.breaker import COSTLY_S
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
 from dmtwisted.registers.collisions import Collisions, says_else
+from dmtwisted.registers.customers import HANDED_OUT, reach_of
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.infos import CommonInfo
 from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
@@ -59,6 +60,7 @@ class SoftwareRegister:
     :param revokes: whether it goes offline though a document may have arrived, which is made again then.
     :param insist: lets the next question through to a tax service that did not answer just now.
     :param marks: is asked for excise marks before a sale. :param posted: says that there are letters to tell.
+    :param ways: how receipts reach customers.
     """
 
     log = Logger()
@@ -76,6 +78,7 @@ class SoftwareRegister:
         insist: Callable[[], None] = nothing,
         marks: IMarks | None = None,
         posted: Callable[[], None] = nothing,
+        ways: Callable[[], Ways] = Ways,
     ) -> None:
         self._n, self._name, self._settings, self._revokes = device_n, name, settings, revokes
         self._store, self._channel, self._clock = store, channel, clock
@@ -86,6 +89,7 @@ class SoftwareRegister:
         self._local = LocalTasks(device_n, calendar, channel.dtype, store, clock)
         self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0)
         self._books = Books(device_n, name, settings, store, channel, clock, self._asking, posted)
+        self._ways = ways
         self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)
         self._sessions = OfflineSessions(self._books, self._drafting)
@@ -173,6 +177,9 @@ class SoftwareRegister:
             warnings.append(Warning.of(Res.EXCISE_UNCODED, language, rows))
         if draft.kind == documents.Z and self._settings.dated:
             warnings += coming_warnings(self._settings, draft.at, language)
+        if request.customer is not None and draft.kind in HANDED_OUT:
+            submissions[0].reach, in_the_way = reach_of(request.customer, *self._ways())
+            warnings += [Warning.by(Refused(Res.NOT_DELIVERED, why), language) for why in in_the_way]
         done = await books.fiscalise(submissions, kind, key, fingerprint, language, warnings)
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)

@@ -45,6 +45,13 @@ class OnlineCopy(msgspec.Struct, frozen=True, omit_defaults=True):
     """The fiscal number of the online copy, once it is known."""
 
 
+class Reach(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a receipt that is not settled yet is to reach its customer."""
+
+    email: str = ""
+    phone: str = ""
+
+
 class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is kept with one operation."""
 
@@ -52,6 +59,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     """By the local numbers of the documents."""
     revocation: Revocation | None = None
     online_copy: OnlineCopy | None = None
+    reach: Reach | None = None
 
 
 NOTHING = Kept()
@@ -62,7 +70,7 @@ _decode = msgspec.json.Decoder(Kept).decode
 
 def encode(kept: Kept) -> bytes:
     """``kept`` as it is stored; empty when there is nothing to keep."""
-    return _encode(kept) if kept.way or kept.revocation or kept.online_copy else b""
+    return _encode(kept) if kept.way or kept.revocation or kept.online_copy or kept.reach else b""
 
 
 def decode(request: bytes) -> Kept:
@@ -74,5 +82,10 @@ def decode(request: bytes) -> Kept:
 
 
 def with_copy(request: bytes, copy: OnlineCopy) -> bytes:
-    """``request`` with what became of the online copy."""
-    return encode(msgspec.structs.replace(decode(request), online_copy=copy))
+    """``request`` with what became of the online copy; the document that counts has the customer."""
+    return encode(msgspec.structs.replace(decode(request), online_copy=copy, reach=None))
+
+
+def without_reach(request: bytes) -> bytes:
+    """``request`` without the customer, never empty: a store keeps what it has in place of an empty one."""
+    return _encode(msgspec.structs.replace(decode(request), reach=None))

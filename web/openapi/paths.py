@@ -39,6 +39,7 @@ from web.doctor import FindingList, Mend
 from web.health import Probe
 from web.journal import JobList, JobRecord, OperationList, OperationRecord, Settlement, SlipPrint
 from web.keys import KeyLoaded
+from web.mail import LetterList, MailTested, TestMail
 from web.pages.dry_check import NotYet
 from web.prro import Groups, RegisterRow
 from web.receipts import KINDS as DOCUMENTS
@@ -246,6 +247,10 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/changes": Entry("journal", {200: ChangeList}, query=CHANGE_FILTERS),
     f"GET {V3}/changes/export": Entry("journal", {200: (CSV, ChangeFile)}, query=EXPORT_FILTERS),
     f"GET {V3}/accounts": Entry("journal", {200: (CSV, XML)}, query=ACCOUNT_FILTERS),
+    f"GET {V3}/mail": Entry("journal", {200: LetterList}),
+    f"POST {V3}/mail/{{n}}/retry": Entry("journal", {200: LetterList}),
+    f"DELETE {V3}/mail/{{n}}": Entry("journal", {204: ""}),
+    f"POST {V3}/mail/test": Entry("journal", {200: MailTested}, TestMail, example={"to": "me@shop.example"}),
     f"GET {V3}/jobs": Entry("journal", {200: JobList}, query=JOB_FILTERS),
     f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: JobRecord}),
     f"POST {V3}/operations/{{n}}/slip": Entry("journal", {200: JobRecord}, SlipPrint, example={"printer": "prn"}),

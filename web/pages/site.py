@@ -39,6 +39,7 @@ from web.certificate import CertificateStatus
 from web.doctor import Examination
 from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
+from web.mail import letters_of
 from web.pages import receipts
 from web.pages.chart import chart
 from web.pages.dated import dated_part
@@ -263,6 +264,13 @@ class PageSite:
             protection=protection(core),
             refused=core.hosts.refused,
         )
+
+    @app.route("/dm/main/settings/mail", methods=["GET"])
+    async def mail(self, request: IRequest) -> bytes:
+        """Receipts to customers: the mail server, and what has not reached anybody yet."""
+        core, language = self._core, self._pages.language(request)
+        letters = await letters_of(core, language)
+        return self._pages.page(request, "mail.html", settings=core.settings.now, letters=letters)
 
     @app.route("/dm/main/settings/certificate", methods=["GET"])
     async def certificate(self, request: IRequest) -> bytes:

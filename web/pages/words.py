@@ -604,6 +604,7 @@ FOR_SCRIPTS = (
         "wrong_value",
     ),
     *("no_file", "chosen", "installed", "new_key", "key_loaded", "outlet_take", "outlet_none", "merchants"),
+    "mail_sent",
     *("database_whole", "database_damaged", "database_no_check", "doctor_done", "doctor_mended", "log_empty"),
     *(f"action_{action}" for action in range(4)),
     *(key for key in _W if key.startswith("progress_")),

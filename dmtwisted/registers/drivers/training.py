@@ -57,6 +57,7 @@ class TrainingRegister(SoftwareRegister):
             *(row.n, row.name, fisid, settings, around.store, channel, around.clock),
             marks=marks,
             posted=around.posted,
+            ways=around.ways,
         )
 
     def close(self) -> None:

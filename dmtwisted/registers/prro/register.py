@@ -75,6 +75,7 @@ class PrroRegister(SoftwareRegister):
             insist=breaker.insist,
             marks=service_of(settings, around),
             posted=around.posted,
+            ways=around.ways,
         )
 
     async def resolve(self) -> None:
