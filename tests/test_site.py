@@ -85,7 +85,7 @@ class SiteTests(SynchronousTestCase):
             self.assertEqual(fetched, [], page.name)
         for sheet in (folder / "site" / "_static").rglob("*.css"):
             self.assertNotRegex(sheet.read_text("utf-8"), r"(@import|url\()\s*[\"']?(https?:)?//", sheet.name)
-        # The search index has Ukrainian words without their endings. Words of a page's titles are in a list of their own.
+        # The search index has Ukrainian words without endings, those of titles in a list of their own.
         index = json.loads(
             (folder / "site" / "searchindex.js").read_text("utf-8").removeprefix("Search.setIndex(")[:-1]
         )
