@@ -644,6 +644,7 @@ TERMINAL_SCENES: dict[Res, Scene] = {
     Res.TERMINAL_SILENT: silent_terminal,
     Res.COM_PORT_UNAVAILABLE: at_another("privatbank-json", interface="serial", serial_port="/dev/none"),
     Res.COM_PORT_ERROR: at_another("ssi-json", interface="serial", serial_port="/dev/none"),
+    Res.COM_PORT_NOT_OPEN: paid("refuse", "5011"),
     Res.TERMINAL_CONNECT: paid("lost_before", on="probe", times=0),
     Res.TRANSACTION_NOT_FOUND: at_pos(1, label="0b7d2c1e-5f1a-5c3b-8e2d-6a4f9c8b7a60", search=1),
     Res.REQUEST_NOT_TAKEN: paid("lost_before"),

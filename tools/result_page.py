@@ -121,6 +121,7 @@ SEEN: dict[Res, str] = {
     Res.TERMINAL_SILENT: "`payment=accept` with `delay_ms` 600000",
     Res.COM_PORT_UNAVAILABLE: "`privatbank-json` at a missing `serial_port`",
     Res.COM_PORT_ERROR: "`ssi-json` at a missing `serial_port`",
+    Res.COM_PORT_NOT_OPEN: "`payment=refuse:5011`",
     Res.TERMINAL_CONNECT: "`probe=lost_before` with `times` 0",
     Res.TRANSACTION_NOT_FOUND: "an unused `transaction_id` with `transaction_search` 1",
     Res.REQUEST_NOT_TAKEN: "`payment=lost_before`",
@@ -167,7 +168,6 @@ SEEN: dict[Res, str] = {
 }
 """How a code is produced on the training register, or on the training terminal."""
 
-BPOS1 = "of a BPOS1 library"
 CABINETS = "of cloud cabinets"
 PROTOCOL_B = "of the tax service's protocol B"
 
@@ -181,7 +181,6 @@ RESERVED: dict[Res, str] = {
     Res.NOT_CALCULABLE: f"{CABINETS}; here 2000",
     Res.Z_REPORT_FAILED: f"{CABINETS}; here 1041",
     Res.SHIFT_ID_EMPTY: PROTOCOL_B,
-    Res.COM_PORT_NOT_OPEN: BPOS1,
 }
 """Why a code comes by force of a rule only; such a rule is the recipe."""
 
