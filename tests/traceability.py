@@ -29,14 +29,15 @@ INTRODUCTION: Final = f"""\
 # Specification
 
 The rules of the interface that this service implements, in our own words. Code cites them as "specification 4.7": a
-part, a section or the id of a rule. Details that the specification leaves open are in
-[HTTP interface](http-interface.md).
+part, a section or the id of a rule. What they leave open is in [HTTP interface](http-interface.md).
 
-`{COMMAND}` writes this page from `tests/specification.py` and from the marks `@promises(...)`
-on the tests, so do not edit it by hand. Behind each rule are the tests that prove it, or the reason why there is
-none. One test runs by `python -m twisted.trial tests.` and its name; a shell expands names in braces. A name that
-ends with a class means all tests of that class. Part 6 has no rules.
+`{COMMAND}` writes this page from `tests/specification.py` and the marks `@promises(...)` on the tests; do
+not edit it. One test runs by `python -m twisted.trial tests.` and its name; a shell expands names in braces. The name
+of a class means all its tests. Part 6 has no rules.
 """
+
+HEAD: Final = "|Id|Rule|Tests|\n|---|---|---|\n"
+"""The head of a section's table."""
 
 CODES: Final = {"7.1": "all-devices", "7.2": "registers", "7.3": "terminals", "7.4": "printers"}
 """Where the codes of a section are listed, on the page of result codes."""
@@ -80,7 +81,7 @@ def _marked(case: type[unittest.TestCase]) -> Iterator[tuple[tuple[str, ...], st
 
 
 def render(parts: Iterable[Part], marks: Mapping[str, Sequence[str]]) -> str:
-    """Return the page: parts, sections, a line for each rule, and how many rules of each part have tests."""
+    """Return the page: parts, sections, a row for each rule, and how many rules of each part have tests."""
     blocks, counts = [INTRODUCTION], []
     for part in parts:
         blocks.append(f"## {part.number}. {part.title}\n")
@@ -93,18 +94,18 @@ def render(parts: Iterable[Part], marks: Mapping[str, Sequence[str]]) -> str:
         for name, rules in sections.items():
             if name:
                 blocks.append(f"### {name} {SECTIONS[name]}\n")
+            blocks += ["".join([HEAD, *rules])] if rules else []
             if name in CODES:
-                rules.append(f"The codes are in [result codes](../result-codes.md#{CODES[name]}).\n")
-            blocks += ["".join(rules)] if rules else []
+                blocks.append(f"The codes are in [result codes](../result-codes.md#{CODES[name]}).\n")
         proved = sum(sentence.id in marks for sentence in part.sentences)
-        counts.append(f"- Part {part.number}: {proved} of {len(part.sentences)} rules have tests.\n")
-    return "\n".join([*blocks, "## Count\n", "".join(counts)])
+        counts.append(f"|{part.number}|{len(part.sentences)}|{proved}|\n")
+    return "\n".join([*blocks, "## Count\n", "|Part|Rules|Tested|\n|---|---|---|\n" + "".join(counts)])
 
 
 def _rule(sentence: Sentence, marks: Mapping[str, Sequence[str]]) -> str:
-    tests = " ".join(f"`{name}`" for name in braced(marks.get(sentence.id, ())))
-    proof = tests or f"No test: {WITHOUT_TEST.get(sentence.id, UNPROVED)}."
-    return f'- <a id="{sentence.id}"></a>**{sentence.id}** {sentence.text} {proof}\n'
+    tests = "<br>".join(f"`{name}`" for name in braced(marks.get(sentence.id, ())))
+    proof = tests or f"none: {WITHOUT_TEST.get(sentence.id, UNPROVED)}"
+    return f'|<a id="{sentence.id}"></a>{sentence.id}|{sentence.text}|{proof}|\n'
 
 
 def braced(names: Iterable[str]) -> list[str]:

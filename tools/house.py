@@ -207,7 +207,7 @@ def page_part() -> str:
         "```mermaid",
         "graph TD",
     ]
-    lines += [f"  {_short(room)} --> {_short(low)}" for room, lows in rooms_above().items() for low in sorted(lows)]
+    lines += [f"  {_short(room)}-->{_short(low)}" for room, lows in rooms_above().items() for low in sorted(lows)]
     return "\n".join([*lines, "```", "", END])
 
 

@@ -43,10 +43,8 @@ _DRAFTING = "dmtwisted/registers/drafting.py"
 _ARITHMETIC = "dmtwisted/registers/arithmetic.py"
 _TAX_DOCUMENTS = "dmtwisted/registers/channels/tax_documents.py"
 _FORMS = "dmtwisted/documents/forms.py"
-_API = "the tax service's API text of 08.08.2025"
-_ORDER_13 = "order 13 of 21.01.2016 in the edition of order 601 of 22.11.2024"
-_ORDER_317 = "order 317 of 23.06.2020"
-_NBU = "National Bank resolution 25 of 15.03.2018 in the edition of resolution 115 of September 2025"
+_API, _ORDER_13, _ORDER_317, _NBU = "API", "order 13", "order 317", "NBU 25"
+"""Sources that many rules have; the head of the page says what they are."""
 _STEPS = " and ".join(
     f"{row.value} kopecks" + (f" from {row.valid_from}" if row.valid_from else "") for row in law.CASH_STEPS
 )
@@ -526,16 +524,24 @@ _HEAD = f"""\
 
 `python -m tools.law_page` writes this page; do not edit it.
 
-What Ukrainian law and the tax service ask of a software register in November 2026, as far as it could be read, and
-what the service does about it. It is no legal advice: where a rule matters to the shop, read its source.
+What Ukrainian law and the tax service ask of a software register in November 2026, as far as it could be read. It is
+no legal advice: where a rule matters to the shop, read its source.
 
-How sure: **{TEXT}** an official text, or a file of the tax service; **{DPS}** an explanation by the tax service or
-the National Bank; **{VENDOR}** another program's document; **{PRESS}**; **{GUESS}** our own reasoning. Nothing that
-is less sure than an explanation refuses a sale unless a setting says so.
+*Sure*: **{TEXT}** an official text, or a file of the tax service; **{DPS}** an explanation by the tax service or
+the National Bank; **{VENDOR}** another program's document; **{PRESS}**; **{GUESS}** our own reasoning. Nothing less
+sure than an explanation refuses a sale unless a setting says so.
 
-*Kept in* is the module that does it, and the test fails without it. Where there is none, the remark says why:
+*Kept in* is the module that does it; the test fails without it. Where there is none, the remark says why:
 **{OUTSIDE}**, not the service's part; **{UNCLEAR}**, the sources differ or are silent; **{NOT_KEPT}**, not done yet.
 Rates, names of payments, rounding and requisites can [change on a day]({_REGISTERS}#changes-on-a-day).
+
+|Source|is|
+|---|---|
+|{_API}|the tax service's text about its fiscal server, 08.08.2025|
+|{_ORDER_13}|z0220-16 of 21.01.2016, as changed by order 601 of 22.11.2024|
+|{_ORDER_317}|z0635-20 of 23.06.2020|
+|{_NBU}|National Bank, resolution 25 of 15.03.2018, as changed by 115 of September 2025|
+|law 265|265/95-ВР|
 """
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Literal
 
 from dmtwisted.results import Group, Res
 
@@ -286,15 +287,19 @@ def _line(cells: tuple[str, ...]) -> str:
     return f"|{'|'.join(cell.replace('|', chr(92) + '|') for cell in cells)}|"
 
 
-def advised_first(res: Res) -> Res:
-    """The first code of the same group whose advice for the caller is that of ``res``: its row has the words."""
-    return next(other for other in sorted_group(res.group) if other.caller == res.caller)
+_AS = {"en": "As", "uk": "Як"}
+
+
+def _advice(res: Res, whose: Literal["caller", "cashier"], tongue: Literal["en", "uk"]) -> str:
+    """What ``whose`` column says of ``res``: its advice, or the first code of the group that has the same."""
+    advice = getattr(res, whose)
+    first = next(other for other in sorted_group(res.group) if getattr(other, whose) == advice)
+    return getattr(advice, tongue) if first is res else f"{_AS[tongue]} {first.code}"
 
 
 def _english_row(res: Res) -> tuple[str, ...]:
-    first = advised_first(res)
-    caller = res.caller.en if first is res else f"As {first.code}"
-    return str(res.code), res.text.en or "(empty)", str(int(res.action)), caller, SEEN.get(res) or _reserved(res)
+    seen = SEEN.get(res) or _reserved(res)
+    return str(res.code), res.text.en or "(empty)", str(int(res.action)), _advice(res, "caller", "en"), seen
 
 
 def _reserved(res: Res) -> str:
@@ -303,9 +308,8 @@ def _reserved(res: Res) -> str:
 
 
 def _ukrainian_row(res: Res) -> tuple[str, ...]:
-    first = advised_first(res)
-    caller = res.caller.uk if first is res else f"Як {first.code}"
-    return str(res.code), res.text.uk or "(порожньо)", str(int(res.action)), res.cashier.uk, caller
+    advice = (_advice(res, "cashier", "uk"), _advice(res, "caller", "uk"))
+    return str(res.code), res.text.uk or "(порожньо)", str(int(res.action)), *advice
 
 
 if __name__ == "__main__":
