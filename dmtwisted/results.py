@@ -309,6 +309,15 @@ class Res(Enum):
         "Акцизні марки не перевірено",
         "The excise marks are not checked",
     )
+    REGISTER_ELSEWHERE = _register(
+        2104,
+        Action.CORRECT,
+        "За даними податкової ця каса працює на іншому пристрої",
+        "To the tax service this register works on another device",
+        "З’ясуйте, де ще вона працює; щоб працювати тут, поставте device_register take_over.",
+        "Find out where else it is used; to use it here, set device_register to take_over.",
+        *_CALL_ADMINISTRATOR,
+    )
 
     # Cash registers: tasks, the day and its reports.
 

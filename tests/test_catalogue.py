@@ -419,6 +419,14 @@ def never_opened(shop: PrroShop) -> Answer:
     return asked_of_door(shop, f"/dm/api/v3/devices/{dev_id}/go-offline", {})
 
 
+def used_elsewhere(shop: PrroShop) -> Answer:
+    """A register is opened that another machine has told the tax service of."""
+    shop.load_key("one", keys().cashier)
+    shop.settings("one", device_register="on")
+    shop.far_end.books.registers[FIRST].device = "0" * 64
+    return shop.fiscal(0, device="one")
+
+
 def not_processed(shop: PrroShop) -> Answer:
     """The tax service has a document whose answer was lost, and has not given it a number yet."""
     shop.load_key("one", keys().cashier)
@@ -439,6 +447,7 @@ PRRO_SCENES: dict[Res, Callable[[PrroShop], Answer]] = {
     Res.SIGNING_NOT_SET_UP: lambda shop: shop.fiscal(0, device="one"),
     Res.CLOCK_DIFFERS: wrong_clock,
     Res.PREVIOUS_NOT_PROCESSED: not_processed,
+    Res.REGISTER_ELSEWHERE: used_elsewhere,
     Res.KEY_REPLACED_IN_EMERGENCY: emergency,
     Res.KEY_UNREADABLE: lambda shop: uploaded(shop, "wrong", "one"),
     Res.REGISTER_ID_NOT_FOUND: lambda shop: uploaded(shop, "right", "test"),

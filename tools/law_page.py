@@ -410,7 +410,10 @@ PARTS: dict[str, tuple[Rule, ...]] = {
             since="2025-08-08",
             source=_API,
             sure=TEXT,
-            remark="not kept: the command is never sent",
+            kept="dmtwisted/registers/channels/tax_service.py",
+            test="tests.test_one_device.OpeningTests.test_another",
+            setting="device_register",
+            remark="off by default; the next number is compared before each document, too",
         ),
         Rule(
             id="D7",

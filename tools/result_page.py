@@ -73,6 +73,7 @@ SEEN: dict[Res, str] = {
     Res.FORBIDDEN_CHARACTER: "a tabulator in `code` of a row",
     Res.MARK_REFUSED: "`marks_check` local: the same `code_a` in two sales",
     Res.MARKS_MISSING: "`marks_count` refuse: `cnt` 2 with one `code_a`",
+    Res.REGISTER_ELSEWHERE: "`device_register` on, another machine's number at the tax service",
     Res.MARKS_UNCHECKED: "`marks_offline` refuse, `sale=unreachable`, a sale, one with `code_a`",
     Res.SHIFT_CLOSED: "a sale on a closed register",
     Res.SHIFT_ALREADY_OPEN: "task 0 on an open register",

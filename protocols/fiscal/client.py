@@ -16,6 +16,7 @@ from protocols.fiscal import commands, verdicts
 from protocols.fiscal.bodies import BodyTooLarge
 from protocols.fiscal.command_answers import (
     AnAnswer,
+    DeviceOfRegister,
     DocumentInfo,
     RegistrarState,
     StateOfServer,
@@ -137,6 +138,14 @@ class FiscalServer:
             offline_seed=handing_in.seed if handing_in is not None else None,
         )
         return await self.ask(command, RegistrarState)
+
+    async def device(self, register: int, device: str, forced: bool) -> Asked[DeviceOfRegister]:
+        """Report that ``device`` uses ``register``; the server's answer is the device that it knows.
+
+        :param forced: takes the register over from another device.
+        """
+        command = commands.DeviceRegister(uid=self._fresh_uid(), num_fiscal=register, device_id=device, forced=forced)
+        return await self.ask(command, DeviceOfRegister)
 
     async def look_up(self, register: int, number: int) -> Asked[DocumentInfo]:
         """The document with the local ``number``; `Nothing` when the server never registered it."""

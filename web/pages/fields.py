@@ -81,7 +81,10 @@ PARTS = {
         "qr_time",
         "pf_*",
     ),
-    "tax": ("server_*", "trusted_certificates", "fiscal_number", "local_number", "testing", "connect_s", "retry_s"),
+    "tax": (
+        *("server_*", "trusted_certificates", "fiscal_number", "local_number", "testing", "device_register"),
+        *("connect_s", "retry_s"),
+    ),
 }
 """The parts of a register's many settings; all others are in the rest."""
 

@@ -163,6 +163,11 @@ SETTINGS: dict[str, SettingWords] = {
     # the tax service
     "server_url": _words("Сервер податкової", "Tax server", "Адреса фіскального сервера"),
     "server_ca": _words("Сертифікати сервера", "Server's certificates"),
+    "device_register": _words(
+        "Одна каса, один пристрій",
+        "One device per register",
+        "off: не звіряти; on: не відкривати, якщо податкова знає касу на іншому комп’ютері; take_over: забрати собі",
+    ),
     "time_stamps": _words(
         "Позначки часу",
         "Time stamps",

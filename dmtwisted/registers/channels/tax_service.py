@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.clock import KYIV, ServiceClock
+from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header
 from dmtwisted.registers.channels.evidence import Evidence
 from dmtwisted.registers.channels.interface import (
@@ -30,7 +32,7 @@ from dmtwisted.registers.channels.interface import (
     unreachable,
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
-from dmtwisted.registers.channels.protocol_a import refusal_of
+from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_of
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, left_out, written
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
@@ -38,6 +40,7 @@ from dmtwisted.registers.prro.trust import Trusted
 from dmtwisted.registers.terms import Terms
 from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res, Text
+from dmtwisted.system.machine import machine_id
 from dmtwisted.wording import wording
 from protocols.fiscal import packages, verdicts
 from protocols.fiscal.bodies import MOST_BYTES
@@ -50,6 +53,7 @@ from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document as XmlDocument
 from protocols.fiscal.document_xml import decode, encode
+from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Signed, WrongSignature
@@ -73,6 +77,7 @@ class Register:
     :param local: its number within the outlet. :param testing: whether its documents are tests.
     :param terms: gives its tax groups and payment types, as they are valid for its shift.
     :param marks_gs: stands for the separator of excise marks.
+    :param device_register: whether the server is told which machine uses the register.
     """
 
     number: int
@@ -80,6 +85,7 @@ class Register:
     testing: bool
     terms: Callable[[], Terms]
     marks_gs: str = ""
+    device_register: Literal["off", "on", "take_over"] = "off"
 
 
 @implementer(IFiscalChannel)
@@ -126,12 +132,15 @@ class TaxServiceChannel:
         """The document as XML, signed: see `IFiscalChannel`.
 
         :raises Refused: 1093 without a fiscal number, 1094, 1095 or 1124 as the key is, 1121 when the clocks differ,
-            1069 when it cannot be signed, and as `written` refuses.
+            1069 when it cannot be signed, 2104 and 1043 when another device uses the register, and as `written`
+            refuses.
         """
         await self._ready()
         self._key.allow(document)
         if document.offline is None:
             await self._check_clock()
+            if self._register.device_register != "off":
+                await self._check_device(document)
         terms = self._register.terms()
         desk = Desk(
             number=self._register.number,
@@ -271,6 +280,32 @@ class TaxServiceChannel:
         self._skew = skew(asked.value, self._now())
         if self._skew is not None and abs(self._skew) >= WRONG_CLOCK_S:
             raise Refused(Res.CLOCK_DIFFERS)
+
+    async def _check_device(self, document: Document) -> None:
+        """See that no other device uses the register: its opening tells the server ours, and the numbers agree.
+
+        The server knows our device from then on; told again it answers the same, so nothing is kept here.
+
+        :raises Refused: 2104 when it knows another device, 1043 when it expects another number, 430 when this machine
+            cannot be named, and as the server refuses; nothing of the document left then.
+        """
+        register = self._register
+        if document.kind == documents.OPEN:
+            try:
+                ours = await self._clock.aside(machine_id)
+            except OSError as error:
+                raise Refused(Res.DEVICE_ERROR, wording(error)) from error
+            asked = await self._server.device(register.number, ours, register.device_register == "take_over")
+            if not isinstance(asked, Answered):
+                raise Refused(Res.TAX_SERVICE_UNKNOWN_REGISTER) if isinstance(asked, Nothing) else _unanswered(asked)
+            if (asked.value.device_id or ours).lower() != ours:
+                raise Refused(Res.REGISTER_ELSEWHERE)
+        # The closing follows a Z that the server does not have yet.
+        if document.kind != documents.CLOSE:
+            state = await self._state()
+            if state is not None and state.next_local_num != document.number:
+                text = f"номер документа повинен дорівнювати {state.next_local_num}"
+                raise refusal_by_code(Code.CHECK_LOCAL_NUMBER_INVALID, text)
 
     async def _document_in(self, sent: bytes) -> XmlDocument:
         """The document in ``sent``, usually the one that was signed last."""

@@ -52,6 +52,7 @@ class PrroRegister(SoftwareRegister):
                 testing=settings.testing,
                 terms=self._terms,
                 marks_gs=settings.marks_gs,
+                device_register=settings.device_register,
             ),
             self._key,
             breaker,

@@ -47,6 +47,13 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
         ),
     ] = "types"
     testing: Annotated[bool, Meta(description="Whether documents are tests, without fiscal force")] = False
+    device_register: Annotated[
+        Literal["off", "on", "take_over"],
+        Meta(
+            description="Tell the tax service at each opening that this machine uses the register, and compare the "
+            "next number before each document: never; only if no other machine does; take it over from one"
+        ),
+    ] = "off"
     time_stamps: Annotated[
         Literal["off", "try", "must"],
         Meta(description="Time stamps of online documents: none; when the provider gives one; no document without"),
