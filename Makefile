@@ -89,6 +89,7 @@ tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax servic
 	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1
 	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1 --repeat return
 	$(BIN)/python -m tests.mark_chaos --kills 1000 --seed 1
+	$(BIN)/python -m tests.mail_chaos --kills 1000 --seed 1
 
 figures: $(VENV)/.tested         ## what docs/performance.md tells, in eleven minutes on a machine that does nothing else
 	$(BIN)/dmtwisted bench idle

@@ -76,6 +76,8 @@ class MailServerDouble:
         """What somebody adds to the answer to STARTTLS."""
         self.cut: tuple[int, bool] | None = None
         """The answer at which the connection breaks, and whether it was sent."""
+        self.broke = False
+        """Whether that happened."""
         self.heard: list[str] = []
         """The logins."""
         self.endpoint: MemoryEndpoint | None = None
@@ -145,7 +147,7 @@ class _Session(_Server):  # type: ignore[misc]
         if cut is None or cut[0] != self._answers or cut[1]:
             super().sendCode(code, message)
         if cut is not None and cut[0] == self._answers:
-            self._double.cut = None
+            self._double.cut, self._double.broke = None, True
             self.transport.loseConnection()
 
 

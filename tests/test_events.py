@@ -176,17 +176,17 @@ class TaskEventsTests(SynchronousTestCase):
         self.assertEqual([kind for kind, _ in self.new_events()], ["task_ended"])
 
 
-class _Stream:
+class Stream:
     """A browser's end of an event stream."""
 
-    def __init__(self, case: StreamTests, since: str = "", host: str = "127.0.0.1") -> None:
+    def __init__(self, case: WebCase, since: str = "", host: str = "127.0.0.1", path: str = EVENTS) -> None:
         peer = (IPv6Address if ":" in host else IPv4Address)("TCP", host, 50000)
         self.protocol: Any = case.door.buildProtocol(peer)
         self.protocol.callLater = case.shop.clock.callLater
         self.transport = StringTransport(peerAddress=peer, lenient=True)
         self.protocol.makeConnection(self.transport)
         headers = [("Last-Event-ID", since)] if since else []
-        self.protocol.dataReceived(request_bytes("GET", EVENTS, headers=headers))
+        self.protocol.dataReceived(request_bytes("GET", path, headers=headers))
         self.gone = False
         case.addCleanup(self.hang_up)
         self.head, _, rest = self.transport.value().decode().partition("\r\n\r\n")
@@ -240,7 +240,7 @@ class StreamTests(WebCase):
 
     def test_greets(self) -> None:
         """The answer is an uncached stream; it begins with the pause before a retry and a `hello`."""
-        stream = _Stream(self)
+        stream = Stream(self)
         self.assertIn("HTTP/1.1 200", stream.head)
         self.assertIn("content-type: text/event-stream; charset=utf-8", stream.head.lower())
         self.assertIn("cache-control: no-store", stream.head.lower())
@@ -250,7 +250,7 @@ class StreamTests(WebCase):
 
     def test_tells(self) -> None:
         """A task appears on the stream with an id, and so does each change of its device."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         self.open_shift()
         self.shop.clock.advance(0)
@@ -264,31 +264,31 @@ class StreamTests(WebCase):
 
     def test_comes_back(self) -> None:
         """A page whose connection broke sends the last id that it knows, and gets the events after it."""
-        stream = _Stream(self)
+        stream = Stream(self)
         self.open_shift()
         [known, *_] = [name for name, kind, _ in stream.events() if kind == "task_ended"]
         stream.hang_up()
         self.shop.fiscal(18)
-        again = _Stream(self, known).events()
+        again = Stream(self, known).events()
         self.assertEqual([kind for _, kind, _ in again[:4]], ["hello", "shift", "task_begun", "task_ended"])
         self.assertFalse(again[0][2]["missed"])
 
     def test_restart(self) -> None:
         """After a restart the hello event names another run of the service, and says that events may be missing."""
-        stream = _Stream(self)
+        stream = Stream(self)
         self.open_shift()
         events = stream.events()
         stream.hang_up()
         self.shop.clock.advance(1)
         self.shop.crash()
         self.door = Door(self.shop.core)
-        [(_, _, hello)] = _Stream(self, events[-1][0]).events()
+        [(_, _, hello)] = Stream(self, events[-1][0]).events()
         self.assertTrue(hello["missed"])
         self.assertNotEqual(hello["service"], events[0][2]["service"])
 
     def test_heartbeat(self) -> None:
         """An idle stream gets a keep-alive comment in time, and again."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         self.shop.clock.pump([HEARTBEAT - 0.1])
         self.assertNotIn(":", stream.text())
@@ -299,7 +299,7 @@ class StreamTests(WebCase):
     def test_leaves_nothing(self) -> None:
         """When the last listener has left, devices are no longer watched and no timer runs."""
         before = len(self.shop.clock.getDelayedCalls())
-        stream = _Stream(self)
+        stream = Stream(self)
         self.assertGreaterEqual(len(self.shop.clock.getDelayedCalls()), before + 2)
         stream.hang_up()
         # The server's own time-out of the connection ends with it.
@@ -309,7 +309,7 @@ class StreamTests(WebCase):
 
     def test_device_changes(self) -> None:
         """A device that is added, changes, or is deleted has an event; an unchanged one has none."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         self.shop.clock.advance(PAUSE)
         self.assertEqual(stream.kinds(), [])
@@ -325,7 +325,7 @@ class StreamTests(WebCase):
 
     def test_refused_change(self) -> None:
         """A refused change changes nothing and has no event."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         self.assertEqual(self.request("DELETE", f"{DEVICES}/nobody").status, 404)
         self.assertEqual(stream.kinds(), [])
@@ -333,7 +333,7 @@ class StreamTests(WebCase):
     def test_offline(self) -> None:
         """A register that goes offline or online has an event; a new stream does not begin with one."""
         self.open_shift()
-        stream = _Stream(self)
+        stream = Stream(self)
         path = f"{DEVICES}/{self.dev_id}"
         for way, offline in (("go-offline", True), ("go-online", False)):
             self.assertEqual(self.request("POST", f"{path}/{way}").status, 200)
@@ -341,13 +341,13 @@ class StreamTests(WebCase):
             changes = [data for _, kind, data in stream.events() if kind == "offline"]
             told = [(data["device"], data["offline"], data["by_itself"]) for data in changes]
             self.assertEqual(told, [("test", offline, False)])
-            self.assertNotIn("offline", _Stream(self).kinds())
+            self.assertNotIn("offline", Stream(self).kinds())
 
     def test_offline_by_itself(self) -> None:
         """The event says that a register went by itself, and that it returned by itself from wherever it was sent."""
         self.open_shift()
         self.shop.settings(offline_probe_before_receipt=True)
-        stream = _Stream(self)
+        stream = Stream(self)
         away = [{"on": on, "then": "unreachable", "times": 0} for on in ("any", "probe")]
         for by_itself in (True, False):
             self.shop.scenario(*away)
@@ -364,7 +364,7 @@ class StreamTests(WebCase):
 
     def test_print_job(self) -> None:
         """A print job has an event with its fate."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         self.shop.asked({"device": "prn", "type": 2, "doc": {"test": 1}})
         for _ in range(20):
@@ -374,7 +374,7 @@ class StreamTests(WebCase):
 
     def test_terminal_progress(self) -> None:
         """Each step of a terminal's operation has an event, and its idle state in the end."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         self.shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
         for _ in range(30):
@@ -385,7 +385,7 @@ class StreamTests(WebCase):
 
     def test_changed_terminal(self) -> None:
         """A terminal with new settings is followed as before, and once only."""
-        stream = _Stream(self)
+        stream = Stream(self)
         device = self.shop.core.devices.by_name("pos")
         self.request("PATCH", f"{DEVICES}/{device.row.dev_id}", {"settings": {"wait_s": 60}})
         self.shop.clock.advance(PAUSE)
@@ -398,7 +398,7 @@ class StreamTests(WebCase):
 
     def test_slow_listener(self) -> None:
         """A slow listener delays nothing: it misses events, and learns so afterwards."""
-        stream = _Stream(self)
+        stream = Stream(self)
         stream.text()
         channel: Any = stream.transport.producer
         channel.pauseProducing()
@@ -410,7 +410,7 @@ class StreamTests(WebCase):
 
     def refused(self, host: str) -> str:
         """The text of the refusal for one more listener at ``host``, which may return."""
-        stream = _Stream(self, host=host)
+        stream = Stream(self, host=host)
         self.assertIn("HTTP/1.1 503", stream.head)
         self.assertIn(f"Retry-After: {ASK_AGAIN}", stream.head.title())
         answer = json.loads(stream.text())
@@ -419,14 +419,14 @@ class StreamTests(WebCase):
 
     def test_crowd(self) -> None:
         """This machine and the network fill the service together, not alone; nobody who listens has to leave."""
-        here = [_Stream(self) for _ in range(MOST_OF_A_SIDE)]
+        here = [Stream(self) for _ in range(MOST_OF_A_SIDE)]
         self.assertIn("забагато слухачів", self.refused("127.0.0.1"))
-        there = [_Stream(self, host=f"192.168.1.{n}") for n in range(MOST_LISTENERS - MOST_OF_A_SIDE)]
+        there = [Stream(self, host=f"192.168.1.{n}") for n in range(MOST_LISTENERS - MOST_OF_A_SIDE)]
         self.assertIn("забагато слухачів", self.refused("192.168.1.200"))
         self.open_shift()
         self.assertTrue(all("shift" in stream.kinds() for stream in here + there))
         here[0].hang_up()
-        self.assertIn("HTTP/1.1 200", _Stream(self, host="192.168.1.200").head)
+        self.assertIn("HTTP/1.1 200", Stream(self, host="192.168.1.200").head)
 
     def test_one_address(self) -> None:
         """One address of the network, or one /64 of IPv6, keeps neither this machine nor its neighbours away."""
@@ -434,18 +434,18 @@ class StreamTests(WebCase):
             (["192.168.1.20"] * MOST_OF_ONE, "192.168.1.21"),
             ([f"2001:db8::{n:x}" for n in range(1, MOST_OF_ONE + 1)], "2001:db8:0:1::1"),
         ):
-            streams = [_Stream(self, host=host) for host in hosts]
+            streams = [Stream(self, host=host) for host in hosts]
             self.assertIn("із цього комп’ютера", self.refused(hosts[0]))
             for host in (other, "127.0.0.1"):
-                self.assertIn("HTTP/1.1 200", _Stream(self, host=host).head)
+                self.assertIn("HTTP/1.1 200", Stream(self, host=host).head)
             streams[0].hang_up()
-            self.assertIn("HTTP/1.1 200", _Stream(self, host=hosts[0]).head)
+            self.assertIn("HTTP/1.1 200", Stream(self, host=hosts[0]).head)
             for stream in streams:
                 stream.hang_up()
 
     def test_takes_nothing(self) -> None:
         """A listener that takes no bytes at all is closed after three heartbeats; one that is slow is not."""
-        stream = _Stream(self)
+        stream = Stream(self)
         channel: Any = stream.transport.producer
         aborted: list[str] = []
         channel.forceAbortClient = lambda: aborted.append("closed")
