@@ -44,10 +44,10 @@ def levels() -> dict[str, Found]:
 
 def tables(found: Mapping[str, Found]) -> str:
     """The levels, and every check with its promise."""
-    lines = ["| Driver | Level | What keeps it from the next one |", "|---|---|---|"]
+    lines = ["|Driver|Level|What keeps it from the next one|", "|---|---|---|"]
     for driver in own():
         level = found[key_of(driver)].level
-        lines.append(f"| {driver.kind} `{driver.name}` | {level}, {LEVELS[level]} | {_why(driver, level)} |")
+        lines.append(f"|{driver.kind} `{driver.name}`|{level}, {LEVELS[level]}|{_why(driver, level)}|")
     return "\n".join(lines) + "\n"
 
 

@@ -20,6 +20,7 @@ from dmtwisted.config import (
     ServerConfig,
     ServiceConfig,
     TlsConfig,
+    as_toml,
     load,
 )
 from tools.config_page import UKRAINIAN, reference
@@ -326,7 +327,8 @@ class ReferenceTests(_WithFile):
                 self.assertTrue(about.effect.endswith("."), spec.name)
                 self.assertIs(type(about.example), type(spec.default))
                 self.assertNotEqual(about.example, spec.default)
-                self.assertIn(f"| `{spec.name}` | ", page)
+                self.assertIn(f"|`{spec.name}`|", page)
+                self.assertIn(f"\n{spec.name} = {as_toml(about.example)}\n", page)
 
     def test_sections(self) -> None:
         """The sections of the file are those of the configuration."""

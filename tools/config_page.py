@@ -47,7 +47,7 @@ class PageWords:
 
 ENGLISH = PageWords(
     preface=_PREFACE,
-    head=("key", "value", "default", "effect", "example"),
+    head=("key", "value", "default", "effect"),
     whole="A file with every key",
     kinds=KINDS,
     path="a path",
@@ -59,19 +59,18 @@ ENGLISH = PageWords(
 
 
 def reference(words: PageWords = ENGLISH) -> str:
-    """The page of all keys: kind of value, default, effect, example."""
+    """The page of all keys: kind of value, default, effect; at the end a file with an example of each."""
     parts = [words.preface]
     whole = []
     for name, cls in SECTIONS.items():
-        rows = [f"| {' | '.join(words.head)} |", "|---" * len(words.head) + "|"]
+        rows = [f"|{'|'.join(words.head)}|", "|---" * len(words.head) + "|"]
         lines = [f"[{name}]"]
         for spec in fields(cls):
             about = about_key(spec)
-            line = f"{spec.name} = {as_toml(about.example)}"
-            lines.append(line)
+            lines.append(f"{spec.name} = {as_toml(about.example)}")
             value, default = _value(spec, words), as_shown(spec.default)
             effect = words.effects.get(spec.name, about.effect)
-            rows.append(f"| `{spec.name}` | {value} | `{default}` | {effect} | `{line}` |")
+            rows.append(f"|`{spec.name}`|{value}|`{default}`|{effect}|")
         parts.append(f"## `[{name}]`\n\n{words.sections.get(name, cls.__doc__)}\n\n" + "\n".join(rows) + "\n")
         whole.append("\n".join(lines) + "\n")
     parts.append(f"## {words.whole}\n\n```toml\n" + "\n".join(whole) + "```\n")
@@ -99,7 +98,7 @@ UKRAINIAN = PageWords(
 рядком, у якому вказано місце. Відносні шляхи у файлі, разом із типовим `state`, рахуються від теки файла; без файла і
 в командному рядку від поточної теки. У Windows шляхи пишуть через `/` або в одинарних лапках.
 """,
-    head=("ключ", "значення", "типово", "що робить", "приклад"),
+    head=("ключ", "значення", "типово", "що робить"),
     whole="Файл з усіма ключами",
     kinds={str: "текст", int: "ціле число", float: "число", bool: "true або false"},
     path="шлях",
