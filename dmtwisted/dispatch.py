@@ -150,6 +150,9 @@ class Dispatcher:
     async def _perform(self, request: TaskRequest, body: bytes, language: str, printer: str, batch: bool) -> bytes:
         if self._store.damage and not (request.type == TYPE_LOOKUP or _lists(request)):
             raise StoreFailed(self._store.damage)
+        if self._stopping and not list(self._devices):
+            # They are closed, but connections stay open until the process ends: a repeat after the restart is right.
+            raise Refused(Res.DEVICE_BUSY)
         device = self._by_name(request)
         if request.type not in TYPES[device.kind]:
             raise malformed("type", _takes(device))

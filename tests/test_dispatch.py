@@ -281,6 +281,12 @@ class FinishTests(_WithShop):
             self.assertEqual((answer["res"], answer["res_action"], answer["task_status"]), (1105, 1, 3))
         self.assertEqual(self.shop.ledger(kind="sale"), [])
 
+    def test_devices_are_closed(self) -> None:
+        """A connection that stays open until the process ends gets 1105 to the last, though the devices are gone."""
+        self.successResultOf(self.finish())
+        self.shop.core.devices.close()
+        self.assertEqual((self.shop.sell(10)["res"], self.shop.look_up("t")["res"]), (1105, 1105))
+
     def test_mistakes_are_told_all_the_same(self) -> None:
         """An unknown device or a body that is not JSON is refused as such, not as something to repeat."""
         self.successResultOf(self.finish())

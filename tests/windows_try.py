@@ -102,7 +102,8 @@ class Prefix:
             stderr=quiet,
         )
         # Wine 8 begins as Windows 7, which is too old.
-        self.run("reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f")
+        version = ["wine", "reg", "add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f"]
+        subprocess.run(version, env=self._environment, check=True, stdout=quiet, stderr=quiet)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -21,6 +21,9 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || 
 export SOURCE_DATE_EPOCH
 
 fill() { # folder
+  # The service cannot write to Program Files: its modules have to be compiled before.
+  "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
+    { echo "build.sh: Python 3.11 is needed, by PYTHON=" >&2; exit 1; }
   PYTHON="$python" packaging/wheels.sh "$work/wheels"
   "$python" -m tools.windows "$1" "$work/wheels" ${WINDOWS_OLDER:+--older}
   libraries=$1/Lib/site-packages
@@ -31,17 +34,11 @@ fill() { # folder
     "$libraries"/twisted/*/test "$libraries"/twisted/test "$libraries"/*/tests "$libraries"/zope/interface/tests \
     "$1"/Lib/test "$1"/Lib/lib2to3 "$1"/Lib/pydoc_data "$1"/Lib/distutils "$1"/NEWS.txt \
     "$1"/DLLs/_tkinter.pyd "$1"/DLLs/tcl86t.dll "$1"/DLLs/tk86t.dll "$1"/DLLs/_msi.pyd "$1"/DLLs/*.ico "$1"/DLLs/*.cat
-  find "$1" -name __pycache__ -type d -prune -exec rm -rf {} +
   # The service's program and what it loads have to lie beside python311.dll.
   mv "$libraries/win32/pythonservice.exe" "$1"
   cp "$libraries"/pywin32_system32/*.dll "$1"
   # Whatever PYTHONPATH or another Python's registry says on that computer.
   printf 'DLLs\r\nLib\r\nimport site\r\n' > "$1/python311._pth"
-  # Program Files cannot be written by the service. Another version of Python would compile to nothing of use.
-  "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' ||
-    { echo "build.sh: Python 3.11 is needed, for compiled modules" >&2; exit 1; }
-  "$python" -m compileall -q -j 0 --invalidation-mode unchecked-hash -s "$1" "$1/Lib" ||
-    { echo "build.sh: a module cannot be compiled" >&2; exit 1; }
   find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 }
 
