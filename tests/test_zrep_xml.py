@@ -7,6 +7,7 @@ import dataclasses
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.fiscal.check_xml import Check, CheckTotal, PayRow, TaxRow
+from protocols.fiscal.document_kinds import content_faults
 from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.zrep_xml import FuelRemainsRow, FuelRow, PayFormRow, ZRep, ZRepBody, ZRepCash, ZRepFuel, ZRepVal
@@ -208,6 +209,28 @@ class ArithmeticTests(SynchronousTestCase):
         total = CheckTotal(sum=11500, partpaytype=1, partpaypercent=1304, partpaysum=1500)
         self.assertEqual(self.wrong(total, checktax=tax, checkbody=body, checkpay=self.paid(1500)), 0)
         self.assertEqual(self.wrong(total, checktax=tax, checkbody=body, checkpay=self.paid(11500)), 1)
+        shared = {"checktax": tax, "checkpay": self.paid(1500)}
+        for members, rows in (
+            ({"partpaypercent": 1306}, body),
+            ({}, (dataclasses.replace(row, cost=11500, partpaysum=1499),)),
+            ({}, (dataclasses.replace(row, cost=11500),)),
+            ({"sum": 1499, "partpaypercent": None}, (dataclasses.replace(row, cost=1499, partpaysum=1500),)),
+        ):
+            self.assertEqual(self.wrong(dataclasses.replace(total, **members), checkbody=rows, **shared), 1, members)
+
+    def test_part_payment_members(self) -> None:
+        """A part payment has its kind and its sum, and but for the first the number of the prepayment."""
+        for members, elements in (
+            ({"partpaytype": 1, "partpaysum": 1500}, []),
+            ({"partpaytype": 2, "partpaysum": 1500, "partpayordprepaynum": "7"}, []),
+            ({"partpaytype": 3, "partpaysum": 1500}, ["PARTPAYORDPREPAYNUM"]),
+            ({"partpaytype": 2, "partpaysum": 1500}, ["PARTPAYORDPREPAYNUM"]),
+            ({"partpaytype": 4, "partpaysum": 1500}, ["PARTPAYTYPE"]),
+            ({"partpaysum": 1500}, ["PARTPAYTYPE"]),
+            ({"partpaytype": 1}, ["PARTPAYSUM"]),
+        ):
+            check = dataclasses.replace(self.sale, checktotal=CheckTotal(sum=11500, **members))
+            self.assertEqual([fault.path.rpartition("/")[2] for fault in content_faults(check)], elements, members)
 
     def test_change(self) -> None:
         """What was handed over less the change is the payment."""
