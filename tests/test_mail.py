@@ -9,16 +9,19 @@ from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
 from twisted.logger import ILogObserver, globalLogPublisher
+from twisted.test.iosim import FakeTransport
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.diagnostics import gather
+from dmtwisted.mail.service import CustomerPost
 from dmtwisted.registers.customers import mail_address, phone_number
 from dmtwisted.store.values import CHANGE, OperationQuery
 from protocols.smtp import PATIENCE_S
-from tests.mail_desk import LOGIN, MAIL, PASSWORD, MailShop, certificate
+from tests.mail_desk import LOGIN, MAIL, PASSWORD, MailServerDouble, MailShop, certificate, start_tls
 from tests.shop import sale
+from tests.test_lost_online import GONE, LostCase
 
 TO = "olena.koval@customer.example.com"
 
@@ -489,3 +492,56 @@ class PrivacyTests(MailCase):
         self.shop.clock.advance(1.1 * 86400)
         self.now(self.shop.core.post.forget_old())
         self.assertEqual(self.shop.left(), [])
+
+
+class OfflineTests(LostCase):
+    """Receipts of a register at the tax service that goes offline."""
+
+    def setUp(self) -> None:
+        """With e-mail."""
+        super().setUp()
+        self.server = MailServerDouble()
+        self.patch(FakeTransport, "startTLS", start_tls)
+        self.patch(CustomerPost, "line", staticmethod(self.server.line(self.shop.clock)))
+        self.shop.done(self.shop.core.settings.change(MAIL))
+
+    def sell(self, amount: float, tag: str) -> dict[str, Any]:
+        """The answer to a sale with a customer."""
+        fiscal = {"task": 1, "receipt": sale(amount)}
+        body = {"device": "one", "type": 1, "tag": tag, "fiscal": fiscal, "userinfo": {"email": f"{tag}@c.example"}}
+        return self.shop.ask(body)
+
+    def came(self) -> list[tuple[str, str]]:
+        """Receiver and subject of every e-mail."""
+        self.server.flush()
+        return [(mail["To"], mail["Subject"].split(",")[0]) for mail in self.server.mails]
+
+    def test_offline(self) -> None:
+        """A receipt that is made offline is mailed at once, with its offline number and link, and not again later."""
+        self.shop.rules(*GONE)
+        answer = self.told(self.sell(50, "a"))
+        self.assertTrue(answer["info"]["isoffline"])
+        sent = [("a@c.example", f"Чек № {answer['info']['doccode']}")]
+        self.assertEqual(self.came(), sent)
+        self.assertIn(answer["info"]["qr"], next(self.server.mails[0].iter_parts()).get_content())
+        self.assertEqual(self.home(), 0)
+        self.shop.clock.advance(600)
+        self.assertEqual(self.came(), sent)
+
+    def test_made_again(self) -> None:
+        """A lost receipt that is made again offline is mailed once, with the number that counts."""
+        for arrived in (True, False):
+            self.setUp()
+            self.lose(arrived)
+            self.assertEqual(self.came(), [])
+            second = self.told(self.sell(20, "b"))
+            first = self.told(self.shop.look_up("a", "one"))
+            numbers = [answer["info"]["doccode"] for answer in (first, second)]
+            self.assertTrue(first["info"]["isoffline"])
+            self.assertEqual(
+                self.came(), [("a@c.example", f"Чек № {numbers[0]}"), ("b@c.example", f"Чек № {numbers[1]}")]
+            )
+            found = self.shop.done(self.shop.store.find_operations(OperationQuery()))
+            self.assertNotIn("c.example", repr(found))
+            states = self.shop.done(self.shop.store.register_state(self.shop.core.devices.by_name("one").row.n))
+            self.assertNotIn(b"c.example", states)

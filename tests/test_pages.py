@@ -156,6 +156,7 @@ class PageCase(WebCase):
             "/dm/main/settings/certificate",
             "/dm/main/settings/database",
             "/dm/main/settings/doctor",
+            "/dm/main/settings/mail",
             "/dm/main/settings/log",
             "/dm/main/settings/changes",
             "/dm/",

@@ -52,6 +52,7 @@ class ShopCase(BrowserCase):
             "/dm/main/settings/certificate",
             "/dm/main/settings/database",
             "/dm/main/settings/doctor",
+            "/dm/main/settings/mail",
             "/dm/main/settings/log",
             "/dm/main/settings/changes",
             "/dm/main/nope",
