@@ -88,7 +88,7 @@ class PageTests(SynchronousTestCase):
     def test_kinds(self) -> None:
         """The table of differences has a column for each kind of database, with the beginning of its URL."""
         page = Path(__file__).parent.parent / "docs" / "databases.md"
-        rows = [line.strip("|").split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
+        rows = [line[1:-1].split("|") for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
         kinds, urls = rows[0][1:], rows[2][1:]
         self.assertEqual([kind.strip() for kind in kinds], ["SQLite", "PostgreSQL", "MS SQL"])
         self.assertEqual([scheme in url for scheme, url in zip(DATABASES, urls, strict=True)], [True] * 3)

@@ -494,6 +494,6 @@ class PageTests(SynchronousTestCase):
         for command in ("text", "pair", "rule", "qr", "barcode", "image", "logo", "feed", "cut", "drawer", "beep"):
             refused = self.assertRaises(Refused, read_doccmd, [{"cmd": command, "nonsense": 1}])
             known = english(refused, *NAMES).partition("; ")[2].removesuffix(" can be given").split(", ")
-            (row,) = re.findall(rf"^\| `{command}` \|.*$", page, re.M)
+            (row,) = re.findall(rf"^\|`{command}`\|.*$", page, re.M)
             for member in known:
                 self.assertIn(f"`{member}`", row)

@@ -538,7 +538,7 @@ sure than an explanation refuses a sale unless a setting says so.
 **{OUTSIDE}**, not the service's part; **{UNCLEAR}**, the sources differ or are silent; **{NOT_KEPT}**, not done yet.
 Rates, names of payments, rounding and requisites can [change on a day]({_REGISTERS}#changes-on-a-day).
 
-|Source|is|
+|Source|Document|
 |---|---|
 |{_API}|the tax service's text about its fiscal server, 08.08.2025|
 |{_ORDER_13}|z0220-16 of 21.01.2016, as changed by order 601 of 22.11.2024|
