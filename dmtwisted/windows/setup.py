@@ -35,6 +35,9 @@ from dmtwisted.windows.service import NAME
 READY_PATIENCE = 30.0
 """Seconds from the service's own report that it serves until its health address has to agree."""
 
+VERSIONS = "versions"
+"""The folder in which the installer lays versions side by side."""
+
 DATABASE = "dmtwisted.db"
 """The file by which a state folder that is not empty is known as ours."""
 
@@ -142,8 +145,7 @@ class Setup:
             self._say(f"not ready: {error}")
             return Outcome.INSTALLED if former is None else self._go_back(former)
         self._say("the service is ready")
-        if former is not None:
-            _forget(former)
+        _forget_others()
         return Outcome.SERVES
 
     def uninstall(self, line: str) -> Outcome:
@@ -270,8 +272,10 @@ def _expect_own(state: Path) -> None:
         raise ControlFailed(f"/STATE={state}: an empty or a new folder is expected")
 
 
-def _forget(former: Registered) -> None:
-    """Delete the files of the former version, if they lie beside ours; what is still open stays."""
-    folder, ours = former.python.parent, Path(sys.executable).parent
-    if folder != ours and folder.parent == ours.parent:
-        shutil.rmtree(folder, ignore_errors=True)
+def _forget_others() -> None:
+    """Delete the versions beside ours; what is still open stays until the next time."""
+    ours = Path(sys.executable).parent
+    if ours.parent.name == VERSIONS:
+        for folder in ours.parent.iterdir():
+            if folder != ours:
+                shutil.rmtree(folder, ignore_errors=True)
