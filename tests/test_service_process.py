@@ -166,10 +166,14 @@ class Service:
         status = self.wait()
         if sys.platform == "win32":
             assert status == 1, status
-            for lock in self._out.parent.glob("*/*.db.lock"):
-                take_lock(str(lock), PATIENCE).close()
+            self.wait_for_writer()
             return 0
         return status
+
+    def wait_for_writer(self) -> None:
+        """Return when its writer, which outlives a killed service by a moment, has let its files go."""
+        for lock in self._out.parent.glob("*/*.db.lock"):
+            take_lock(str(lock), PATIENCE).close()
 
     def end(self) -> None:
         """See to it that it is gone."""
