@@ -27,8 +27,11 @@ for name in sys.argv[1:]:
     tell(name + ".A.test_a", "passed", "")
     tell(name + ".A.test_b", "excluded", "by fork")
     tell(name, "over", "")
+    if name == "leaves":
+        import subprocess
+        subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"])
 """
-"""A process that runs modules; two of them do not end well."""
+"""A process that runs modules; some of them do not end well."""
 
 
 class ExcludedTests(SynchronousTestCase):
@@ -48,7 +51,7 @@ class ExcludedTests(SynchronousTestCase):
         with_class, without = "test_sqlite_store.FullDiskTests", "tests.test_sqlite_store.OpenTests.test_new_file"
         self.assertEqual(reason(f"tests.{with_class}.test_any"), EXCLUDED[with_class])
         self.assertEqual((reason(without), reason("tests.test_new")), ("", ""))
-        self.assertIn("tests.test_windows_suite", modules())
+        self.assertIn("tests.test_suite", modules())
         self.assertNotIn("tests.test_device_file", modules())
 
     def test_part(self) -> None:
@@ -78,7 +81,12 @@ class RunTests(SynchronousTestCase):
         self.patch(windows_suite, "PROCESSES", 1)
         run, told = self.ran(["a", "dies", "b", "c", "d"])
         self.assertEqual((run.counts["passed"], run.counts["failed"]), (4, 1))
-        self.assertIn("[FAILED] dies.A.test_a\nthe process ended with status 1\nno memory", told)
+        self.assertIn("[FAILED] dies.A.test_a\nthe process ended with status 1\n\nno memory", told)
+
+    def test_leaves(self) -> None:
+        """A program that a test left running, with the output of its own, holds nothing up."""
+        run, _ = self.ran(["leaves", "a"])
+        self.assertEqual((run.counts["passed"], run.counts["failed"]), (2, 0))
 
     def test_hangs(self) -> None:
         """So has one from which nothing is heard for too long."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,9 @@ AT_ONCE = 6
 
 SILENCE = 300.0
 """Seconds for one test; trial itself ends one that waits for a Deferred after 120."""
+
+END_PATIENCE = 30.0
+"""Seconds for the end of a process that has run all it was given."""
 
 PART = (
     "tests.test_run",
@@ -118,41 +122,40 @@ class Run:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        assert process.stdout is not None
-        current, rest, since, tail = "", list(names), time.monotonic(), [b""]
-        ended = False
-
-        def end() -> None:
-            nonlocal ended
-            ended = True
-            os.killpg(process.pid, signal.SIGKILL)
-
-        timer = threading.Timer(SILENCE, end)
-        timer.start()
-        for line in process.stdout:
-            head, mark, told = line.partition(MARK)
-            if not mark:
-                tail = [*tail[-30:], head]
-                continue
-            name, outcome, text = json.loads(told)
-            timer.cancel()
-            timer = threading.Timer(SILENCE, end)
-            timer.start()
-            if outcome == "begun":
-                current = name
-            elif outcome == "over":
-                current, since = "", self.over(name, since)
-                rest.remove(name)
-            else:
-                self.note(name, outcome, text)
-        status = process.wait()
-        timer.cancel()
-        assert process.stdin is not None
+        assert process.stdin is not None and process.stdout is not None
+        current, rest, since, tail, heard = "", list(names), time.monotonic(), [b""], b""
+        silent = False
+        # Not to the end of its output, which programs that it started and left may hold open.
+        while rest:
+            silent = not select.select([process.stdout], [], [], SILENCE)[0]
+            data = b"" if silent else os.read(process.stdout.fileno(), 1 << 16)
+            if not data:
+                break
+            *lines, heard = (heard + data).split(b"\n")
+            for line in lines:
+                head, mark, told = line.partition(MARK)
+                if not mark:
+                    tail = [*tail[-30:], head]
+                    continue
+                name, outcome, text = json.loads(told)
+                if outcome == "begun":
+                    current = name
+                elif outcome == "over":
+                    current, since = "", self.over(name, since)
+                    rest.remove(name)
+                else:
+                    self.note(name, outcome, text)
         process.stdin.close()
+        try:
+            status = process.wait(0 if silent else END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            status = process.wait()
+        process.stdout.close()
         if not rest:
             return []
-        said = b"".join(tail).decode(errors="replace")
-        why = f"silent for {SILENCE:.0f} s" if ended else f"the process ended with status {status}"
+        said = b"\n".join(tail).decode(errors="replace")
+        why = f"silent for {SILENCE:.0f} s" if silent else f"the process ended with status {status}"
         self.note(current or rest[0], "failed", f"{why}\n{said}")
         return rest[1:]
 
