@@ -19,7 +19,7 @@ dev: $(VENV)/.tested             ## all that a contributor needs, and checks bef
 check: $(VENV)/.tested           ## what changed since main: lint, types and the tests of its rooms
 	$(BIN)/python -m tools.check
 
-test: lint                       ## lint, types and the whole suite
+test: lint $(if $(filter true,$(CI)),$(WINDOWS)/.ready) ## lint, types and the whole suite
 	$(BIN)/python -m tests.suite
 
 lint: $(VENV)/.tested            ## ruff and strict mypy

@@ -607,6 +607,7 @@ the name of a driver for registers = назва драйвера кас
 the local number of a document = локальний номер документа
 1 or 0 = 1 або 0
 # Certificates of HTTPS.
+HTTPS needs the TLS library, which does not load: {} = для HTTPS потрібна бібліотека TLS, яка не завантажується: {}
 {}: holds no private key in PEM form = {}: немає особистого ключа в PEM
 {}: holds no private key with a certificate = {}: немає особистого ключа із сертифікатом
 {}: expired on {} = {}: строк сплив {}

@@ -586,7 +586,7 @@ def _port_of(child: subprocess.Popen[bytes], log: Path) -> int:
         # First poll, then read the log, so that what the service wrote before it ended is read in any case.
         ended = child.poll() is not None
         said = log.read_text("utf-8", "replace")
-        found = re.search(r"^Serving on https?://localhost:(\d+)\D", said, re.MULTILINE)
+        found = re.search(r" serving on https?://[\d.]+:(\d+)/", said)
         if found and _is_ready(int(found[1])):
             return int(found[1])
         if ended or time.monotonic() > deadline:

@@ -130,6 +130,7 @@ class Shop:
         """Put a device into the state of one that could not be built."""
         devices = self.core.devices
         was = devices.by_name(device)
+        was.built.close()
         devices._keep(UnusableDevice(was.row, was.driver, was.turns, was.settings, Unusable(ValueError(why))))
 
     def settings(self, device: str = "test", **changes: Any) -> None:

@@ -1,8 +1,9 @@
 """The whole suite, and what of it could not run here: ``python -m tests.suite [MODULE ...]``.
 
-Trial runs the tests in as many processes as there are processors. The last lines name what was skipped and why, the
-slowest modules, and close with the counts alone on a line. On a machine with ``CI=true`` nothing may be missing, so a
-skip there is a failure, but for the slow part, which has make targets of its own.
+Trial runs the tests in as many processes as there are processors; then the Windows Python runs its part under Wine,
+where ``make windows-env`` made one. The last lines name what was skipped and why, the slowest modules, and close with
+the counts alone on a line. With ``CI=true`` nothing may be missing, so a skip there is a failure, but for the slow
+part, which has make targets of its own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests import windows_suite
 from tests.canaries import leaks
 from tests.reporter import RESULT
 from tests.worker import VARIABLE
@@ -24,6 +26,9 @@ HERE = Path(__file__).parent
 
 SLOW = "set DMTWISTED_SLOW=1"
 """How the reason of a test begins that belongs to the slow part."""
+
+WINDOWS = "only on Windows"
+"""How the reason of a test begins that the Windows Python runs."""
 
 MOST_PROCESSES = 4
 
@@ -49,6 +54,22 @@ def run_trial(names: Sequence[str], records: Path) -> int:
     return subprocess.run(
         [*command, *names], env={**os.environ, "PYTHONPATH": path, VARIABLE: str(records)}
     ).returncode
+
+
+def run_windows_part(records: Path) -> None:
+    """Run what is different on Windows by its Python, under Wine; add what came of it to the record of trial."""
+    result = records / RESULT
+    if not result.exists():
+        return
+    outcome = json.loads(result.read_text("utf-8"))
+    if why := windows_suite.missing():
+        outcome["skipped"].append(("tests.windows_suite", why))
+    else:
+        counts = windows_suite.run(windows_suite.PART)
+        outcome["passed"] += counts["passed"]
+        outcome["failed"] += counts["failed"] or not counts["passed"]
+        outcome["skipped"] = [each for each in outcome["skipped"] if not each[1].startswith(WINDOWS)]
+    result.write_text(json.dumps(outcome), "utf-8")
 
 
 def closing_lines(records: Path, status: int) -> int:
@@ -83,6 +104,8 @@ def main() -> int:
     """Run the tests; the exit status is 0 when all passed."""
     with TemporaryDirectory(prefix="suite-") as folder:
         status = run_trial(sys.argv[1:] or ["tests"], Path(folder))
+        if not sys.argv[1:]:
+            run_windows_part(Path(folder))
         return closing_lines(Path(folder), status)
 
 

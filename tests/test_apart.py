@@ -38,9 +38,9 @@ HERE = "tests.test_apart"
 class ApartTests(TestCase):
     """Processes."""
 
-    timeout = 60
+    timeout = 120
 
-    def done(self, function: str, given: bytes = b"", patience: float = 30) -> Deferred[bytes | None]:
+    def done(self, function: str, given: bytes = b"", patience: float = 90) -> Deferred[bytes | None]:
         """What comes of the work."""
         return Deferred.fromCoroutine(apart(reactor, f"{HERE}:{function}", given, patience))
 

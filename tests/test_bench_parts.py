@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -219,7 +220,7 @@ def _server(stall: float = 0.0, answers: int = 10**9, context: Any = None) -> It
         yield listening.getsockname()[1]
     finally:
         # Closing alone does not end a waiting accept, but on Windows, which in turn does not know this.
-        with suppress(OSError):
+        with contextlib.suppress(OSError):
             listening.shutdown(socket.SHUT_RDWR)
         listening.close()
         accepting.join()

@@ -511,7 +511,7 @@ class SettingsTests(SynchronousTestCase):
         """Only the process's own module imports pywin32's COM."""
         root = Path(__file__).resolve().parent.parent
         named = [
-            str(path.relative_to(root))
+            path.relative_to(root).as_posix()
             for room in ("dmtwisted", "protocols", "web")
             for path in (root / room).rglob("*.py")
             if re.search(r"import (win32com|pythoncom)", path.read_text("utf-8"))

@@ -64,7 +64,7 @@ class ComTests(TestCase):
     """The service, a process with pywin32, and a COM server behind it."""
 
     if sys.platform != "win32":
-        skip = "COM is a part of Windows"
+        skip = "only on Windows: COM is a part of it"
     timeout = 80
     kept: ClassVar[list[ComServer]] = []
     """The one server; it ends with this process."""

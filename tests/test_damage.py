@@ -144,14 +144,13 @@ class FileTests(ProcessCase):
         self.open_shift(service)
         self.assertEqual(service.execute(sale("sold"))["res"], 0)
         self.command("backup")
-        service.process.terminate()
-        self.assertEqual(service.wait(), 0)
+        self.assertEqual(service.stop(), 0)
 
     def command(self, *arguments: str) -> None:
         """Run another command on the same state."""
         state = str(self.folder / "state")
         line = [sys.executable, "-m", "dmtwisted.commands.main", *arguments, "--state", state]
-        subprocess.run(line, check=True, capture_output=True, timeout=60)
+        subprocess.run(line, check=True, timeout=60)
 
     def start_damaged(self) -> Service:
         """A service that serves and is not ready; its file is what it was."""
@@ -179,8 +178,7 @@ class FileTests(ProcessCase):
                 # What can be found is answered; that something is not found proves nothing.
                 self.assertEqual(service.execute({"device": "test", "tag": "sold"})["info"]["docno"], "2")
                 self.assertEqual(service.execute({"device": "test", "tag": "never"})["res"], 1082)
-            service.process.terminate()
-            self.assertEqual(service.wait(), 0)
+            self.assertEqual(service.stop(), 0)
             self.assertEqual(self.path.read_bytes(), damaged)
         [backup] = (self.folder / "state" / "backups").glob("*.tar.gz")
         self.command("restore", str(backup), "--yes")

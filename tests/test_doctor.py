@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import sys
 import tempfile
 from collections import namedtuple
 from contextlib import closing, redirect_stderr, redirect_stdout
@@ -187,6 +188,13 @@ class CertificateFaultTests(FaultCase):
         self.assertEqual(
             (one.level, one.text.en), (Level.GOOD, "The certificate is valid for 100 days, for localhost")
         )
+
+    def test_no_library(self) -> None:
+        """No TLS library that loads: with a certificate or without, nothing speaks TLS."""
+        with mock.patch.dict(sys.modules, {"OpenSSL.SSL": None}):
+            self.names(self.found(), "не завантажується", "does not load", Level.BAD)
+            found = command.examine(Config(service=self.config.service), "en")
+        self.assertEqual([one.level for one in found if "TLS library" in one.text], [Level.BAD])
 
     def test_expired(self) -> None:
         """One that is over."""

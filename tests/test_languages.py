@@ -50,7 +50,7 @@ def calls(rooms: Collection[str]) -> Iterator[tuple[str, str, ast.Call]]:
     """Every call in the ``rooms`` whose words may reach a caller: where it is, what is called, the call."""
     for room in rooms:
         for path in sorted((ROOT / room).rglob("*.py")):
-            place = str(path.relative_to(ROOT))
+            place = path.relative_to(ROOT).as_posix()
             if place.startswith(NOT_FOR_CALLERS):
                 continue
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -601,7 +601,7 @@ class CommandTests(MoveCase):
         status, out, _ = self.db("move", *self.configured(), "--to", f"sqlite:///{target}")
         self.assertEqual(status, 0)
         self.assertIn("moved and compared: equal", out)
-        self.assertIn(f'url = "sqlite:///{target}"', out)
+        self.assertIn(f"url = {json.dumps(f'sqlite:///{target}')}", out)
         with SqliteRows(target, reading=True) as rows:
             [(request,)] = rows.ask("SELECT request FROM operation WHERE kind = 'change'")
             self.assertEqual(checking.check(rows, nobody).faults, [])

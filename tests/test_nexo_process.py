@@ -80,8 +80,7 @@ class WholeWayTests(ProcessCase):
         looking.close()
         self.assertEqual((answers[0]["res"], answers[0]["info"]["sum"]), (0, 125.5), answers)
         self.assertLessEqual({"waiting_card", "card_read", "pin", "bank"}, set(seen))
-        service.process.terminate()
-        service.wait()
+        service.stop()
         for file in self.folder.rglob("*"):
             if file.is_file():
                 self.assertNotIn(b"open-sesame", file.read_bytes(), file)

@@ -356,6 +356,7 @@ class AddressTests(PageCase):
         self.shop.core.devices.close()
         core = Core(config, self.shop.store, self.shop.clock, self.shop.state)
         self.successResultOf(Deferred.fromCoroutine(core.open()))
+        self.addCleanup(core.devices.close)
         self.door = Door(core)
         self.assertIn("Result codes", self.page("/dm/desk/codes").text)
         for path in paths:

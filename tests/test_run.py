@@ -14,8 +14,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import run as module
 from dmtwisted.commands.launch import LaunchOptions
-from dmtwisted.commands.run import arguments, choose_reactor, run, take_any_letter
-from dmtwisted.config import Config, DatabaseConfig
+from dmtwisted.commands.main import main
+from dmtwisted.commands.run import arguments, choose_reactor, run
+from dmtwisted.config import Config, ConfigError, DatabaseConfig
 from dmtwisted.system.environment import environment
 
 NOBODY_ASKED = """
@@ -75,11 +76,21 @@ class RunTests(SynchronousTestCase):
         ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((ended.stdout.strip(), ended.stderr), ("False", ""))
 
+    def test_no_tls(self) -> None:
+        """A service with a certificate does not start where the TLS library cannot be loaded, and says why."""
+        config = Path(self.mktemp())
+        config.write_text("[tls]\ncertificate = 'desk.pem'\nkey = 'desk.key'\n", "utf-8")
+        with mock.patch.dict(sys.modules, {"dmtwisted.access.tls": None}):
+            refused = self.assertRaises(ConfigError, self.options("--config", str(config)).load)
+        self.assertIn("HTTPS needs the TLS library, which does not load: ", str(refused))
+
     def test_letters(self) -> None:
-        """Characters that a code page lacks are escaped, and do not stop the start."""
-        raw = io.BytesIO()
-        stream = io.TextIOWrapper(raw, encoding="cp1252")
-        take_any_letter(stream, io.StringIO())
-        stream.write("Кава")
-        stream.flush()
-        self.assertEqual(raw.getvalue(), rb"\u041a\u0430\u0432\u0430")
+        """Where a pipe's code page has no Ukrainian letters UTF-8 is written; else single letters are escaped."""
+        for page, written in (("cp1252", "Кава ☕".encode()), ("cp1251", "Кава ".encode("cp1251") + rb"\u2615")):
+            raw = io.BytesIO()
+            stream = io.TextIOWrapper(raw, encoding=page)
+            self.patch(sys, "stderr", stream)
+            with mock.patch.object(sys, "stdout", io.StringIO()):
+                self.assertRaises(SystemExit, main, ["Кава ☕"])
+            stream.flush()
+            self.assertIn(written, raw.getvalue())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from typing import Any
+from unittest import mock
 
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
 from twisted.internet.protocol import Protocol, connectionDone
@@ -53,9 +54,14 @@ class ComPortTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A protocol on COM10."""
-        self.patch(sys, "modules", installed())
+        # On Windows it imports the transport, too, which is imported once more with the stand-ins.
+        serialport = import_module("twisted.internet.serialport")
+        stand_ins = mock.patch.dict(sys.modules, installed())
+        stand_ins.start()
+        self.addCleanup(stand_ins.stop)
+        sys.modules.pop("twisted.internet._win32serialport", None)
         transport = import_module("twisted.internet._win32serialport").SerialPort
-        self.patch(import_module("twisted.internet.serialport"), "SerialPort", transport)
+        self.patch(serialport, "SerialPort", transport)
         self.patch(serial_windows, "Thread", PortThread)
         self.reactor, self.port, self.protocol = CompletionPorts(), ComPort(), Listener()
         self.connect()

@@ -63,6 +63,7 @@ from protocols.terminals.ssi_json import messages as ssi
 from protocols.terminals.ssi_json import requests as ssi_requests
 from protocols.terminals.stx_frames import ACK, NAK, Payload
 from protocols.terminals.zvt import messages as zvt
+from tests.test_service_process import words_of_system
 from tests.vectors.caisse_ap import decode_fields
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=KYIV)
@@ -750,13 +751,14 @@ class StartTests(SynchronousTestCase):
         self.patch(Ledger, "close", lambda ledger: closed.append("ledger"))
         for words in ("--listen 127.0.0.1:9999", "--control 127.0.0.1:9999"):
             self.assertEqual(
-                self.refusal(f"printer {words}"), "cannot listen on 127.0.0.1:9999: Address already in use"
+                self.refusal(f"printer {words}"), f"cannot listen on 127.0.0.1:9999: {os.strerror(errno.EADDRINUSE)}"
             )
         self.assertEqual(closed, ["ledger"] * 2)
 
     def test_no_ledger(self) -> None:
         """A ledger that cannot be opened, or is something else, is named; it is not touched and nothing is written
         beside it."""
+        reason = "Permission denied" if sys.platform == "win32" else "Is a directory"
         for kind in ("printer", "ipp", "terminal --protocol zvt"):
             for text in (b"root:x:0:0", b'{"n":1,"kind":7}\n', b'{"n":' + b"\xff\n", b'{"name": "settings"}\n'):
                 path = self.path()
@@ -766,7 +768,7 @@ class StartTests(SynchronousTestCase):
                 self.assertEqual(path.read_bytes(), text)
             folder = self.path().parent
             self.assertEqual(
-                self.refusal(kind, "--ledger", str(folder)), f"the ledger {folder} cannot be opened: Is a directory"
+                self.refusal(kind, "--ledger", str(folder)), f"the ledger {folder} cannot be opened: {reason}"
             )
 
     def test_files_beside_no_ledger(self) -> None:
@@ -1024,8 +1026,9 @@ class ProcessTests(SynchronousTestCase):
             at = f"127.0.0.1:{taken.getsockname()[1]}"
             process = self.spawn("printer", "--listen", at)
             said = process.communicate(timeout=PATIENCE)
+            why = words_of_system(*taken.getsockname())
         self.assertEqual(process.returncode, 1)
-        self.assertEqual(said, ("", f"dmtwisted simulate: cannot listen on {at}: Address already in use\n"))
+        self.assertEqual(said, ("", f"dmtwisted simulate: cannot listen on {at}: {why}\n"))
 
 
 class EntriesTests(SynchronousTestCase):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.system import logs
-from tests import suite
+from tests import suite, windows_suite
 from tests.canaries import CANARIES, Watch, leaks
 from tests.reporter import RESULT
-from tests.suite import HERE, SLOW, closing_lines
+from tests.suite import HERE, SLOW, WINDOWS, closing_lines, run_windows_part
 from tests.web_case import WebCase
 
 
@@ -35,6 +37,35 @@ class ModulesTests(SynchronousTestCase):
         from tests.test_crash import RoundsTests
 
         self.assertTrue((getattr(RoundsTests, "skip", "") or SLOW).startswith(SLOW))
+
+
+class WindowsPartTests(SynchronousTestCase):
+    """What the Windows Python adds."""
+
+    def added(self, missing: str = "", **counts: int) -> dict[str, Any]:
+        """The record of trial afterwards; before, one test passed and one runs on Windows only."""
+        records = Path(self.mktemp())
+        records.mkdir()
+        outcome = {"passed": 1, "failed": 0, "skipped": [("tests.test_a", f"{WINDOWS}: COM")]}
+        (records / RESULT).write_text(json.dumps(outcome), "utf-8")
+        self.patch(windows_suite, "missing", lambda: missing)
+        self.patch(windows_suite, "run", lambda names: Counter(counts))
+        run_windows_part(records)
+        after: dict[str, Any] = json.loads((records / RESULT).read_text("utf-8"))
+        return after
+
+    def test_ran(self) -> None:
+        """Its counts are added, and what was skipped elsewhere no longer counts."""
+        self.assertEqual(self.added(passed=5, failed=2, excluded=3), {"passed": 6, "failed": 2, "skipped": []})
+
+    def test_nothing_passed(self) -> None:
+        """A Python that ran nothing is a failure."""
+        self.assertEqual(self.added()["failed"], 1)
+
+    def test_missing(self) -> None:
+        """Without Wine it is skipped with the reason, as is what only it can run."""
+        skipped = self.added("no Wine")["skipped"]
+        self.assertEqual(skipped[1:], [["tests.windows_suite", "no Wine"]])
 
 
 class ClosingLinesTests(SynchronousTestCase):

@@ -126,8 +126,7 @@ class HttpsServiceTests(HttpsCase):
         self.assertRaises(ssl.SSLCertVerificationError, stranger.request, "GET", "/health/live")
         # The till goes on as if nothing had been.
         self.assertEqual(self.ask(connection, "POST", EXECUTE, sale("second"))["res"], 0)
-        service.process.terminate()
-        self.assertEqual(service.wait(), 0)
+        self.assertEqual(service.stop(), 0)
 
     @promises("1.4a.1", "1.4b.1.1")
     def test_both_families(self) -> None:

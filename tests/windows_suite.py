@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -32,8 +33,11 @@ PROCESSES = max(1, min(4, os.cpu_count() or 1))
 AT_ONCE = 6
 """Most modules that a process is given: starting one takes seconds."""
 
-SILENCE = 130.0
+SILENCE = 300.0
 """Seconds for one test; trial itself ends one that waits for a Deferred after 120."""
+
+END_PATIENCE = 30.0
+"""Seconds for the end of a process that has run all it was given."""
 
 PART = (
     "tests.test_run",
@@ -55,9 +59,9 @@ PART = (
 
 
 def environment() -> dict[str, str]:
-    """Where Wine finds its prefix, without its remarks; what was compiled is kept, or each start takes long."""
-    prefix = {"WINEPREFIX": str(WINDOWS / "prefix"), "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"}
-    return {**os.environ, **prefix, "PYTHONDONTWRITEBYTECODE": ""}
+    """Where Wine finds its prefix, and Python this tree; what was compiled is kept, or each start takes long."""
+    wine = {"WINEPREFIX": str(WINDOWS / "prefix"), "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"}
+    return {**os.environ, **wine, "PYTHONPATH": "D:\\", "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def modules() -> list[str]:
@@ -71,6 +75,7 @@ class Run:
     """What is still to run, and what came of the rest."""
 
     waiting: list[str]
+    command: Sequence[str] = ("wine", str(PYTHON), "-m", "tests.windows_worker")
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
     seconds: Counter[str] = field(default_factory=Counter)
@@ -79,7 +84,7 @@ class Run:
     def take(self) -> list[str]:
         """The modules for one process."""
         with self.lock:
-            many = min(AT_ONCE, -(-len(self.waiting) // PROCESSES))
+            many = min(AT_ONCE, -(-len(self.waiting) // (2 * PROCESSES)))
             taken, self.waiting[:many] = self.waiting[:many], []
         return taken
 
@@ -108,9 +113,8 @@ class Run:
 
     def process(self, names: Sequence[str]) -> list[str]:
         """Run ``names`` in one process; those that it did not come to are returned."""
-        command = ["wine", str(PYTHON), "-m", "tests.windows_worker", *names]
         process = subprocess.Popen(
-            command,
+            [*self.command, *names],
             cwd=ROOT,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -118,47 +122,53 @@ class Run:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        assert process.stdout is not None
-        current, rest, since, tail = "", list(names), time.monotonic(), [b""]
-        ended = False
-
-        def end() -> None:
-            nonlocal ended
-            ended = True
-            os.killpg(process.pid, signal.SIGKILL)
-
-        timer = threading.Timer(SILENCE, end)
-        timer.start()
-        for line in process.stdout:
-            head, mark, told = line.partition(MARK)
-            if not mark:
-                tail = [*tail[-30:], head]
-                continue
-            name, outcome, text = json.loads(told)
-            timer.cancel()
-            timer = threading.Timer(SILENCE, end)
-            timer.start()
-            if outcome == "begun":
-                current = name
-            elif outcome == "over":
-                current, since = "", self.over(name, since)
-                rest.remove(name)
-            else:
-                self.note(name, outcome, text)
-        status = process.wait()
-        timer.cancel()
-        assert process.stdin is not None
+        assert process.stdin is not None and process.stdout is not None
+        current, rest, since, tail, heard = "", list(names), time.monotonic(), [b""], b""
+        silent = False
+        # Not to the end of its output, which programs that it started and left may hold open.
+        while rest:
+            silent = not select.select([process.stdout], [], [], SILENCE)[0]
+            data = b"" if silent else os.read(process.stdout.fileno(), 1 << 16)
+            if not data:
+                break
+            *lines, heard = (heard + data).split(b"\n")
+            for line in lines:
+                head, mark, told = line.partition(MARK)
+                if not mark:
+                    tail = [*tail[-30:], head]
+                    continue
+                name, outcome, text = json.loads(told)
+                if outcome == "begun":
+                    current = name
+                elif outcome == "over":
+                    current, since = "", self.over(name, since)
+                    rest.remove(name)
+                else:
+                    self.note(name, outcome, text)
         process.stdin.close()
+        try:
+            status = process.wait(0 if silent else END_PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            status = process.wait()
+        process.stdout.close()
         if not rest:
             return []
-        said = b"".join(tail).decode(errors="replace")
-        why = f"silent for {SILENCE:.0f} s" if ended else f"the process ended with status {status}"
+        said = b"\n".join(tail).decode(errors="replace")
+        why = f"silent for {SILENCE:.0f} s" if silent else f"the process ended with status {status}"
         self.note(current or rest[0], "failed", f"{why}\n{said}")
         return rest[1:]
 
 
-def run(names: Iterable[str]) -> int:
-    """Run the modules and tell what came of it; the exit status."""
+def missing() -> str:
+    """Why nothing can run here; empty when it can."""
+    if shutil.which("wine") is None:
+        return "there is no Wine on this machine (Debian: apt-get install wine)"
+    return "" if PYTHON.exists() else "there is no Python for it: make windows-env"
+
+
+def run(names: Iterable[str]) -> Counter[str]:
+    """Run the modules, tell what was excluded and how long it took, and return the count of each outcome."""
     since = time.monotonic()
     work = Run(list(names))
     # Wine ends its service manager with the last process; this one waits for the end of its standard input.
@@ -180,20 +190,21 @@ def run(names: Iterable[str]) -> int:
         keeper.wait()
     for (outcome, text), count in sorted(work.reasons.items()):
         print(f"{outcome}: {count}: {text}")
-    counts = work.counts
-    print("slowest:", ", ".join(f"{name} {taken} s" for name, taken in work.seconds.most_common(8)))
-    print(f"under Wine in {time.monotonic() - since:.0f} s, {len(work.seconds)} modules:")
-    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped'] + counts['excluded']} skipped")
-    return 1 if counts["failed"] or not counts["passed"] else 0
+    print("slowest under Wine:", ", ".join(f"{name} {taken} s" for name, taken in work.seconds.most_common(8)))
+    counts, taken = work.counts, time.monotonic() - since
+    print(f"{len(work.seconds)} modules by the Windows Python in {taken:.0f} s: {counts['passed']} passed,", end=" ")
+    print(f"{counts['failed']} failed, {counts['excluded']} excluded, {counts['skipped']} skipped", flush=True)
+    return counts
 
 
 def main() -> int:
-    """Run what the command line names; all by default."""
-    if shutil.which("wine") is None or not PYTHON.exists():
-        print("there is no Wine, or no Python for it: make windows-env")
+    """Run what the command line names; all by default. The exit status is 0 when all passed."""
+    if why := missing():
+        print(why)
         return 1
     names = sys.argv[1:]
-    return run(PART if names == ["--part"] else names or modules())
+    counts = run(PART if names == ["--part"] else names or modules())
+    return 1 if counts["failed"] or not counts["passed"] else 0
 
 
 if __name__ == "__main__":

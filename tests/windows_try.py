@@ -327,7 +327,8 @@ def play(prefix: Prefix, tree: Path, rounds: int, seed: int) -> None:
     config.parent.mkdir()
     config.write_text(
         f"[server]\nport = {port}\n\n[service]\ntraining = true\nstate = 'C:\\tills\\data'\n\n"
-        "[log]\nfile = 'C:\\tills\\dmtwisted.log'\n"
+        "[log]\nfile = 'C:\\tills\\dmtwisted.log'\n",
+        "utf-8",
     )
     service = Installed(prefix, port)
     with step("installer is built"):

@@ -71,7 +71,6 @@ def tests(suite: Any) -> Iterator[Any]:
 def main() -> None:
     """Run the modules one after the other."""
     told = Told(os.dup(1))
-    sys.path.insert(0, os.getcwd())
     folder = Path("_trial_windows", str(os.getpid()))
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)

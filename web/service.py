@@ -28,6 +28,7 @@ from dmtwisted.core import TRAINING_REGISTER, Core
 from dmtwisted.system.log_files import LogFiles
 from dmtwisted.system.logs import LineObserver, open_observer
 from dmtwisted.system.notify import Notifier
+from dmtwisted.system.output import take_any_letter
 from dmtwisted.system.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_when_input_ends
 from web.site import Door
 
@@ -133,6 +134,7 @@ class WholeService(Service):
     def startService(self) -> None:
         """Open the store and the devices, then accept requests."""
         super().startService()
+        take_any_letter(sys.__stdout__, sys.__stderr__)
         # Only a running reactor can be stopped again when the start fails.
         self._reactor.callWhenRunning(self._begin)
 

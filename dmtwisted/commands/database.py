@@ -182,7 +182,8 @@ def back_up_old(file: Path, revision: str) -> Path:
             found = target.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if found != "ok":
             raise CarryError(f"{file} is damaged and was not changed: {found}")
-        with fresh.open("rb") as stream:
+        # Windows syncs a file that is open for writing only.
+        with fresh.open("r+b") as stream:
             os.fsync(stream.fileno())
         replace(fresh, copy)
     except sqlite3.Error as error:

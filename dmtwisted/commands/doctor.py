@@ -27,6 +27,7 @@ from dmtwisted.doctor import client, database, devices, port
 from dmtwisted.doctor.files import another_users
 from dmtwisted.doctor.findings import Check, Finding, FindingRecord, Level, bad, good, in_order, status, warn
 from dmtwisted.doctor.service import of_machine, weak_keys
+from dmtwisted.doctor.tls import library
 from dmtwisted.results import Text, joined
 from dmtwisted.secrets import Secrets
 from dmtwisted.store.carry.looking import look
@@ -94,6 +95,8 @@ def examine(config: Config, language: str, api_key: str = "") -> list[FindingRec
             return [*(finding.record(language) for finding in found), *answered]
         found.append(_no_answer())
     found += of_machine(config, time.time())
+    if not config.tls.given:
+        found += library()
     found += _database(config)
     if not runs and not any(one.check is Check.DATABASE and one.level is not Level.GOOD for one in found):
         found += _devices(config)

@@ -50,8 +50,10 @@ class LaunchOptions(usage.Options):
         )
         if config.tls.given:
             # Never HTTP instead of HTTPS. Imported only with a certificate: others do not carry this in memory.
-            from dmtwisted.access.tls import check_before_start
-
+            try:
+                from dmtwisted.access.tls import check_before_start
+            except ImportError as error:
+                raise ConfigError(f"HTTPS needs the TLS library, which does not load: {error}") from None
             check_before_start(config.tls, time.time())
         check_database(config)
         return config

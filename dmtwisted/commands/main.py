@@ -10,6 +10,7 @@ from typing import ClassVar
 from twisted.python import usage
 
 from dmtwisted import __version__
+from dmtwisted.system.output import take_any_letter
 
 COMMANDS = {
     "run": ("dmtwisted.commands.run", "LaunchOptions", "Run the service."),
@@ -72,6 +73,7 @@ class MainOptions(usage.Options):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    take_any_letter(sys.stdout, sys.stderr)
     options = MainOptions()
     try:
         options.parseOptions(list(sys.argv[1:] if arguments is None else arguments))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TextIO
 
 from twisted.scripts import twistd
 
@@ -22,7 +21,6 @@ def run(options: LaunchOptions, platform: str = sys.platform) -> int:
         return 1
     if platform == "win32":
         choose_reactor(config)
-        take_any_letter(sys.stdout, sys.stderr)
     sys.argv = arguments(options, platform)
     twistd.run()
     return 0
@@ -46,10 +44,3 @@ def choose_reactor(config: Config) -> None:
     """
     if not config.database.url.startswith(POSTGRES):
         import_module("twisted.internet.iocpreactor").install()
-
-
-def take_any_letter(*streams: TextIO) -> None:
-    """Let these streams escape characters that their code page lacks, for output to a file on Windows."""
-    for stream in streams:
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from dmtwisted.config import Config, ConfigError
@@ -20,6 +21,8 @@ def look(config: Config, now: float) -> list[Finding]:
     """
     if not config.tls.given:
         return []
+    if lacking := library():
+        return lacking
     # Only with a certificate: a service without one does not carry this in memory.
     from dmtwisted.access.authority import authority_file
     from dmtwisted.access.certificates import facts, read_pem
@@ -53,6 +56,18 @@ def look(config: Config, now: float) -> list[Finding]:
     if fix is Fix.CERTIFICATE:
         found += _authority(config, authority_file(config.state))
     return found or [good(Check.CERTIFICATE, uk, en, str(file))]
+
+
+def library() -> list[Finding]:
+    """A finding when the TLS library does not load; nothing of this program speaks TLS without it."""
+    try:
+        import_module("OpenSSL.SSL")
+    except ImportError as error:
+        uk = f"Бібліотека TLS не завантажується, тому немає HTTPS і зв’язку з податковою: {error}"
+        en = f"The TLS library does not load, so there is no HTTPS and no connection to the tax service: {error}"
+        advice = Text("Установіть програму заново.", "Install the program again.")
+        return [bad(Check.CERTIFICATE, Text(uk, en), advice)]
+    return []
 
 
 def _authority(config: Config, file: Path) -> list[Finding]:

@@ -330,6 +330,7 @@ class ProcessDesk(Desk):
     def close(self) -> None:
         """Stop it."""
         self.service.end()
+        self.service.wait_for_writer()
         self._folder.cleanup()
 
 

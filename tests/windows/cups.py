@@ -61,13 +61,13 @@ class Cups:
         self._printed = folder / "printed"
         for name in ("spool/tmp", "cache", "state", "printed", "backend"):
             (folder / name).mkdir(parents=True)
-        (folder / "backend" / "keep").write_text(_PRINTER)
+        (folder / "backend" / "keep").write_text(_PRINTER, "utf-8")
         # With these rights it runs as the user of the server, whoever that is.
         (folder / "backend" / "keep").chmod(0o700)
         (folder / "daemon").symlink_to("/usr/lib/cups/daemon")
-        (folder / "cupsd.conf").write_text(_CONFIG.format(address=self.address))
+        (folder / "cupsd.conf").write_text(_CONFIG.format(address=self.address), "utf-8")
         group = "root" if os.geteuid() == 0 else Path.home().group()
-        (folder / "files.conf").write_text(_FILES.format(folder=folder, group=group))
+        (folder / "files.conf").write_text(_FILES.format(folder=folder, group=group), "utf-8")
         # AppArmor lets the installed program use its own folders only.
         assert _SERVER is not None
         server = shutil.copy(_SERVER, folder / "cupsd")

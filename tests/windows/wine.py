@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest import SkipTest
 
 from tests.test_service_process import HOME, PATIENCE, RUN, ProcessCase, Service, until
-from tests.windows_suite import PYTHON, WINDOWS, environment
+from tests.windows_suite import PYTHON, WINDOWS, environment, missing
 
 PREFIX = WINDOWS / "prefix"
 """A prefix as Wine makes it, which takes longer than to copy it."""
@@ -31,13 +31,7 @@ PORTS = 6
 """COM1 to COM6."""
 
 
-def _missing() -> str:
-    if shutil.which("wine") is None:
-        return "there is no Wine on this machine (Debian: apt-get install wine)"
-    return "" if PYTHON.exists() and PREFIX.exists() else "there is no Python for Windows (make windows-env)"
-
-
-MISSING = _missing()
+MISSING = missing()
 """Why these tests cannot run here; empty when they can."""
 
 
@@ -52,7 +46,7 @@ class Wine:
         subprocess.run(("cp", "--archive", f"{PREFIX}/.", self.folder), check=True, timeout=START)
         lines = [f'"COM{n}"="{self.ports}/com{n}"' for n in range(1, PORTS + 1)]
         told = self.folder / "ports.reg"
-        told.write_text("\n".join(["REGEDIT4", "", r"[HKEY_LOCAL_MACHINE\Software\Wine\Ports]", *lines, ""]))
+        told.write_text("\n".join(["REGEDIT4", "", r"[HKEY_LOCAL_MACHINE\Software\Wine\Ports]", *lines, ""]), "utf-8")
         self.run("wine", "regedit", "/S", f"Z:{told}")
         # The ports are read when the server starts.
         self._stop()
