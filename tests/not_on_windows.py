@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 EVERY_TEST = "imports every test module, also those that need Linux"
+FIFO = "makes a named pipe of POSIX"
 FORKS = "copies a process by fork, which Windows does not have"
 LIMITS = "limits the files of another process, which Linux alone can"
 LINKS = "makes a symbolic link; Wine's call succeeds and makes none"
@@ -14,6 +15,19 @@ TIME_ZONE = "sets the time zone of the process, which Windows cannot"
 WRITER = "finds the writer among the processes by /proc"
 
 EXCLUDED: dict[str, str] = {
+    "attacks.test_attacks.FilesTests.test_backup_fifo": FIFO,
+    "attacks.test_attacks.FilesTests.test_backup_link": LINKS,
+    "attacks.test_attacks.FilesTests.test_ca_fifo": FIFO,
+    "attacks.test_attacks.FilesTests.test_ca_link": LINKS,
+    "attacks.test_attacks.FilesTests.test_ca_link_folder": LINKS,
+    "attacks.test_attacks.FilesTests.test_ca_link_loop": LINKS,
+    "attacks.test_attacks.FilesTests.test_ca_link_zero": LINKS,
+    "attacks.test_attacks.FilesTests.test_signer_ca_fifo": FIFO,
+    "attacks.test_attacks.FilesTests.test_signer_ca_link": LINKS,
+    "attacks.test_attacks.FilesTests.test_state_files": RIGHTS,
+    "attacks.test_attacks.FilesTests.test_state_folder": RIGHTS,
+    "attacks.test_attacks.FilesTests.test_trusted_certificates_fifo": FIFO,
+    "attacks.test_attacks.FilesTests.test_trusted_certificates_link": LINKS,
     "test_backup.MakeTests.test_what_is_no_state": LINKS,
     "test_clock.StampTests.test_machine_elsewhere": TIME_ZONE,
     "test_contract.ShortRunTests": "needs jsonschema-rs, whose library does not load under Wine 8",
@@ -24,7 +38,7 @@ EXCLUDED: dict[str, str] = {
     "test_fuzz.WatchTests.test_peak": "asks getrusage, which Windows does not have",
     "test_packaging.ScriptTests": "the scripts and the unit of the Debian package",
     "test_presence.CodeTests.test_link": LINKS,
-    "test_prro.SettingsTests.test_named_files": "makes a named pipe of POSIX",
+    "test_prro.SettingsTests.test_named_files": FIFO,
     "test_recipes.RecipeTests.test_all": PORTS,
     "test_serial.SerialTests": PTY,
     "test_serial_windows.PortNameTests": PORTS,

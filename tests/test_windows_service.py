@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 from importlib import import_module
@@ -17,6 +18,7 @@ from dmtwisted.commands import service as command
 from dmtwisted.commands.main import MainOptions
 from dmtwisted.config import load
 from dmtwisted.system.supervisor import STOP_PATIENCE, GaveUp, State, What
+from tests import windows_doubles
 from tests.specification import promises
 from tests.windows_services import Windows
 
@@ -402,3 +404,29 @@ class ElsewhereTests(SynchronousTestCase):
         """The modules can be imported, and stay small: nothing of the service comes along."""
         for name in ("dmtwisted.windows.service", "dmtwisted.windows.control", "dmtwisted.windows.child"):
             import_module(name)
+
+
+class DoublesTests(SynchronousTestCase):
+    """The stand-ins for pywin32 beside pywin32 itself."""
+
+    if sys.platform != "win32":
+        skip = "only on Windows: pywin32 is there"
+
+    def test_same(self) -> None:
+        """Every name of a stand-in is there, with the same number; what is Python takes the same parameters."""
+        for double in (*Windows().modules().values(), *windows_doubles.modules().values()):
+            real = import_module(double.__name__)
+            for name, ours in vars(double).items():
+                if name.startswith("__"):
+                    continue
+                place, theirs = f"{double.__name__}.{name}", getattr(real, name)
+                if isinstance(ours, int):
+                    self.assertEqual(theirs, ours, place)
+                elif inspect.isfunction(theirs):
+                    self.assertEqual(_parameters(ours), _parameters(theirs), place)
+                else:
+                    self.assertTrue(callable(theirs), place)
+
+
+def _parameters(function: Any) -> list[tuple[str, Any]]:
+    return [(one.name, one.default) for one in inspect.signature(function).parameters.values()]

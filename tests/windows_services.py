@@ -80,7 +80,7 @@ class Windows:
         """The modules to import."""
         modules: dict[str, dict[str, Any]] = {
             "pywintypes": {"error": error},
-            "win32con": {"HKEY_LOCAL_MACHINE": 0x80000002, "KEY_READ": 0x20019, "PROCESS_ALL_ACCESS": 0x1FFFFF},
+            "win32con": {"HKEY_LOCAL_MACHINE": -0x7FFFFFFE, "KEY_READ": 0x20019, "PROCESS_ALL_ACCESS": 0x1F0FFF},
             "win32api": vars(Api(self).names()),
             "win32service": {**SERVICE, **vars(Manager(self).names())},
             "win32serviceutil": {**vars(Util(self).names()), "ServiceFramework": framework(self)},
@@ -114,7 +114,7 @@ class Api(_Part):
     """``win32api``."""
 
     def RegOpenKey(self, key: int, subkey: str | None, reserved: bool = False, sam: int = 0, /) -> str:
-        assert (key, sam) == (0x80000002, 0x20019) and subkey is not None
+        assert (key, sam) == (-0x7FFFFFFE, 0x20019) and subkey is not None
         self.windows.open_handles += 1
         return subkey
 
@@ -129,7 +129,7 @@ class Api(_Part):
         self.windows.open_handles -= 1
 
     def OpenProcess(self, reqdAccess: int, bInherit: int | bool, pid: int, /) -> int:
-        assert reqdAccess == 0x1FFFFF and not bInherit
+        assert reqdAccess == 0x1F0FFF and not bInherit
         return pid
 
 
