@@ -58,6 +58,8 @@ class Area(StrEnum):
     SUPPORT = "support"
     FILES = "files"
     TRAINING = "training"
+    MAIL = "mail"
+    """What a customer was to get."""
 
 
 class Action(StrEnum):

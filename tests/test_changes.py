@@ -23,11 +23,12 @@ from dmtwisted.changes import CALLER, LONGEST_VALUE, Action, Area, By, Caller, C
 from dmtwisted.commands import tls
 from dmtwisted.commands.main import main
 from dmtwisted.config import TlsConfig
+from dmtwisted.registers.customers import MAIL
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.sqlite.file import take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
-from dmtwisted.store.values import CHANGE, OperationQuery, StoreFailed
+from dmtwisted.store.values import CHANGE, Letter, OperationQuery, StoreFailed
 from dmtwisted.store.verification import verify
 from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.example_day import every_route
@@ -54,6 +55,8 @@ NO_CHANGE = {
     "POST /dm/api/v3/doctor": "reads, and asks the devices how they are",
     "POST /dm/api/v3/jobs/{n}/reprint": "prints: a job of its own in the journal of operations",
     "POST /dm/api/v3/operations/{n}/slip": "prints: a job of its own in the journal of operations",
+    "POST /dm/api/v3/mail/test": "sends a letter that nothing is stored of",
+    "POST /dm/api/v3/mail/{n}/retry": "tries a letter again",
     "POST /login": "begins a session, which changes nothing of the service",
     "POST /logout": "ends a session",
 }
@@ -164,6 +167,12 @@ class RouteTests(ChangeCase):
         body, kind = multipart(file=pem(make_certificate(MORNING, key)), key=key_pem(key))
         return self.request("POST", "/dm/api/v3/tls", body, [("Content-Type", kind)])
 
+    def removed_letter(self) -> HttpAnswer:
+        """A letter to a customer that a person removes."""
+        posted = self.shop.store.post([Letter(MAIL, 1, int(MORNING) * 1000, b"")])
+        self.successResultOf(Deferred.fromCoroutine(posted))
+        return self.request("DELETE", "/dm/api/v3/mail/1")
+
     def removed_certificate(self) -> HttpAnswer:
         """The same, removed."""
         self.certificate()
@@ -267,6 +276,7 @@ RECORDED: dict[str, tuple[Area, Action, Callable[[RouteTests], HttpAnswer]]] = {
         Action.RELOADED,
         lambda case: case.request("POST", f"{V3}/tls/reload", {}),
     ),
+    f"DELETE {V3}/mail/{{n}}": (Area.MAIL, Action.DELETED, RouteTests.removed_letter),
     f"PUT {V3}/training/clock": (
         Area.TRAINING,
         Action.CHANGED,

@@ -6,6 +6,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.changes import Action, Area
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.devices.driver import BadSettings
@@ -110,8 +111,12 @@ class MailApi:
     @app.route("/dm/api/v3/mail/<int:n>", methods=["DELETE"])
     async def remove(self, request: IRequest, n: int) -> bytes:
         """Remove a letter: the customer gets nothing."""
-        if not await lasting(self._core.post.remove(n)):
+        post = self._core.post
+        letter = await post.find(n)
+        if letter is None:
             return not_found(request, self.default_language)
+        await self._core.changes.keep(Area.MAIL, Action.DELETED, subject=letter.fiscal_number)
+        await lasting(post.remove(n))
         request.setResponseCode(204)
         return b""
 

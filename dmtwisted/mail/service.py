@@ -183,13 +183,14 @@ class CustomerPost:
                     return True
         return False
 
-    async def remove(self, n: int) -> bool:
-        """Remove a letter; whether it was there."""
-        for dead in (True, False):
-            if any(row.n == n for row in await self._store.find_letters(KINDS, dead, MOST)):
-                await self._store.drop_letter(n)
-                return True
-        return False
+    async def find(self, n: int) -> Waiting | None:
+        """A letter that waits, or is dead."""
+        found = [one for dead in (True, False) for one in await self.waiting(dead) if one.row.n == n]
+        return found[0] if found else None
+
+    async def remove(self, n: int) -> None:
+        """Remove a letter."""
+        await self._store.drop_letter(n)
 
     async def _operator_came(self, posted: Callable[[], None]) -> None:
         """Somebody listens for telephone numbers from now on: those that wait are due."""
