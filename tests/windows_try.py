@@ -387,7 +387,8 @@ def play(prefix: Prefix, tree: Path, rounds: int, seed: int) -> None:
             time.sleep(0.2)
     expect((prefix.program.exists(), menu.exists()), (False, False), "the folder and the menu")
     expect(prefix.pids(b"pythonservice.exe", b"--until-input-ends"), [], "processes")
-    prefix.run("sc", "query", "dmtwisted", wanted=1060 & 0xFF)
+    for key in (r"HKLM\System\CurrentControlSet\Services\dmtwisted", r"HKLM\Software\dmtwisted"):
+        prefix.run("reg", "query", key, wanted=1)
     expect((state / "dmtwisted.db").exists() and config.exists(), True, "the receipts")
 
 
