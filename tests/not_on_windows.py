@@ -36,6 +36,7 @@ EXCLUDED: dict[str, str] = {
     "test_files.NamedTests.test_read": LINKS,
     "test_files.NamedTests.test_refused": LINKS,
     "test_fuzz.WatchTests.test_peak": "asks getrusage, which Windows does not have",
+    "test_house.MixedTests.test_nothing_hidden": EVERY_TEST,
     "test_packaging.ScriptTests": "the scripts and the unit of the Debian package",
     "test_presence.CodeTests.test_link": LINKS,
     "test_prro.SettingsTests.test_named_files": FIFO,

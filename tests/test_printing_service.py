@@ -214,8 +214,9 @@ OTHERS = (
     "web.",
     "dmtwisted.closing",
     "dmtwisted.core",
+    "dmtwisted.outbox",
 )
-"""Owners of other timers: connections to the server, the closing of shifts."""
+"""Owners of other timers: connections to the server, the closing of shifts, letters."""
 
 
 def _module(function: Any) -> str:
