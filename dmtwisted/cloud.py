@@ -17,7 +17,7 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices, RegisterDevice, register_settings
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.registers.interface import OPEN_SHIFT, TAGGED, Z_REPORT
-from dmtwisted.requests import BOM, TYPE_FISCAL, Members, echo_of, read_json
+from dmtwisted.requests import BOM, LONG_BODY, TYPE_FISCAL, Members, echo_of, read_json
 from dmtwisted.results import Refused, Res, Text
 
 BEARER = "Bearer "
@@ -77,9 +77,10 @@ class CloudTasks:
         device = self.register_of(authorization, body)
         request, opening = body, None
         root: Members | None = None
-        # The dispatcher says what is wrong with a body that cannot be read.
+        # The dispatcher says what is wrong with a body that cannot be read. A long one without a token is not read:
+        # whoever has none has to cost little.
         with suppress(Refused):
-            root = read_json(body)
+            root = read_json(body if device is not None or len(body) <= LONG_BODY else b"")
             if _lacks_type(root):
                 root.values["type"] = TYPE_FISCAL
             if device is not None:

