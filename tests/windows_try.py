@@ -218,8 +218,9 @@ class Shop(Desk):
     def kill(self, victim: str) -> None:
         """Kill whom the round says, and see the service ready again."""
         prefix = self._installed.prefix
+        # One that was killed or stopped may still be on its way out.
+        self._wait(lambda: len(prefix.pids(b"--until-input-ends")) == len(prefix.pids(b"pythonservice.exe")) == 1)
         service, host = prefix.pids(b"--until-input-ends"), prefix.pids(b"pythonservice.exe")
-        expect((len(service), len(host)), (1, 1), "services and their hosts")
         begun = time.monotonic()
         killed = host if victim == "host" else service
         if victim == "both":
@@ -240,7 +241,7 @@ class Shop(Desk):
         deadline = time.monotonic() + PATIENCE
         while not reached():
             if time.monotonic() > deadline:
-                raise Failed("a killed service does not end, or has no successor")
+                raise Failed("a killed service does not end, or has not one successor")
             time.sleep(0.1)
 
     def verdict(self, what: str) -> None:
