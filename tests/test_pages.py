@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -28,7 +29,7 @@ from web.pages import words
 from web.pages.chart import HEIGHT, WIDTH, chart, scale_of
 from web.pages.day import DaySales
 from web.pages.fields import OWN_PLACE, VISIBLE, Field, Form, form_of
-from web.pages.rendering import hour, iso, moment, money
+from web.pages.rendering import day, hour, iso, kopecks, moment, money
 from web.pages.service import bytes_in_words
 from web.pages.setting_words import SETTINGS, help_of, title_of
 from web.site import Door
@@ -451,7 +452,7 @@ class SettingsPageTests(PageCase):
         """Which database it is, how much it contains, and what the last check found."""
         self.open_shift()
         page = self.page("/dm/main/settings/database")
-        for told in ("SQLite", "Fiscal documents 1", "Oldest document 21.09.2026 09:00:00"):
+        for told in ("SQLite", "Fiscal documents 1", "Oldest document 21 Sep 2026 09:00:00"):
             self.assertIn(told, page.text)
         shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
         self.assertEqual(shown, {"packdays": "40", "paydays": "90"})
@@ -577,7 +578,7 @@ class SigningKeyTests(PageCase):
         self.assertEqual(self.shop.fiscal(0, device="one")["res"], 0)
         path = f"/dm/main/receipts/{self.ids()['one']}"
         text = self.page(f"{path}/1").text
-        at = "21.09.2026 09:00:00.000"
+        at = "21 Sep 2026 09:00:00.000"
         way = f"Signed with the register's key {at} Stored before it was sent Sent to the tax service {at}"
         self.assertIn(f"The request was received {at} {way} Confirmed and stored 3000000001 {at}", text)
         self.prro.done(self.prro.built().go_offline("uk"))
@@ -587,7 +588,7 @@ class SigningKeyTests(PageCase):
         self.shop.clock.advance(60)
         self.prro.done(self.prro.built().go_online("uk"))
         text = self.page(f"{path}/{number}").text
-        self.assertIn("before the offline session ended 21.09.2026 09:01:00.000", text)
+        self.assertIn("before the offline session ended 21 Sep 2026 09:01:00.000", text)
         self.assertNotIn("Will be sent to the tax", text)
 
     def test_levels(self) -> None:
@@ -646,7 +647,7 @@ class OverviewTests(PageCase):
         self.shop.clock.advance(3600 + 90)
         for path in ("/dm/main/", board, f"/dm/devices/{self.ids()['test']}"):
             text = self.page(path).text
-            self.assertIn("Offline since 21.09.2026 09:00:00 Offline time left 33 h 58 min ends first", text, path)
+            self.assertIn("Offline since 21 Sep 2026 09:00:00 Offline time left 33 h 58 min ends first", text, path)
             self.assertIn(
                 "Offline time left this month 166 h 58 min Offline this month 1 h 1 min / 168 h "
                 "Offline numbers left 9999",
@@ -667,7 +668,7 @@ class OverviewTests(PageCase):
         self.open_shift()
         self.sell("sale-1")
         page = self.page("/dm/main/")
-        for words_there in ("Shift open since 21.09.2026 09:00:00", "125.50 UAH", "online", "ready", "for training"):
+        for words_there in ("Shift open since 21 Sep 2026 09:00:00", "125.50 UAH", "online", "ready", "for training"):
             self.assertIn(words_there, page.text)
         self.assertIn(f"/dm/main/receipts/{self.ids()['test']}/2", page.links())
         self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
@@ -682,7 +683,7 @@ class OverviewTests(PageCase):
         page = self.page("/dm/main/")
         self.assertIn("Sales: 251.00 UAH", page.text)
         self.assertEqual(len(page.all("rect", class_="bar")), 1)
-        self.assertIn("9 — 251.00", str(page.all("svg")[0]["aria-label"]))
+        self.assertIn("9 — 251.00", str(page.all("svg", role="img")[0]["aria-label"]))
 
     def test_unfinished_receipt(self) -> None:
         """A receipt with an unknown outcome is listed with advice, until its outcome is known."""
@@ -851,7 +852,7 @@ class ReceiptTests(PageCase):
             self.first,
             "sale-1",
             "Олена",
-            "The request was received 21.09.2026 09:00:00.000",
+            "The request was received 21 Sep 2026 09:00:00.000",
             "Sent to the tax service",
             "Confirmed and stored",
             "Steps without a time happened between",
@@ -1205,7 +1206,7 @@ class CodesTests(PageCase):
         for query, codes in (("1077", ["c1077"]), ("INSUFFICIENT%20funds", ["c5018"])):
             rows = [str(row["id"]) for row in self.page(f"/dm/main/codes?q={query}").all("tr") if "id" in row]
             self.assertEqual(rows, codes)
-        self.assertIn("Nothing was found", self.page("/dm/main/codes?q=zzzz").text)
+        self.assertIn("No such code. Try another word", self.page("/dm/main/codes?q=zzzz").text)
         every = [row for row in self.page("/dm/main/codes").all("tr") if "id" in row]
         self.assertEqual(len(every), len(Res))
 
@@ -1232,11 +1233,31 @@ class StaticTests(PageCase):
             "/dm/static/",
             "/dm/static/../pages/words.py",
             "/dm/static/%2e%2e/site.py",
+            "/dm/static/a/b/page.js",
         ):
             self.assertEqual(self.request("GET", path).status, 404, path)
         self.assertEqual(self.request("POST", "/dm/static/page.js", {}).status, 405)
         head = self.request("HEAD", "/dm/static/pages.css")
         self.assertEqual((head.status, head.body), (200, b""))
+
+    def test_kept(self) -> None:
+        """A page names files with their version, which a browser keeps for a year; any other address it checks."""
+        [style] = self.page("/dm/").all("link", rel="stylesheet")
+        path = str(style["href"])
+        self.assertRegex(path, "^/dm/static/[0-9a-f]{12}/pages.css$")
+        self.assertEqual(self.get(path).header("cache-control"), "max-age=31536000, immutable")
+        for other in ("/dm/static/pages.css", "/dm/static/0123456789ab/pages.css"):
+            self.assertEqual(self.get(other).header("cache-control"), "no-cache")
+
+    def test_compressed(self) -> None:
+        """Files travel compressed to those who read that; pages, which have secrets, never do."""
+        plain, asks = self.get("/dm/static/pages.css"), [("Accept-Encoding", "gzip, br")]
+        packed = self.request("GET", "/dm/static/pages.css", headers=asks)
+        self.assertEqual((packed.header("content-encoding"), packed.header("vary")), ("gzip", "accept-encoding"))
+        self.assertEqual(gzip.decompress(packed.body), plain.body)
+        self.assertNotEqual(packed.header("etag"), plain.header("etag"))
+        self.assertEqual((plain.header("content-encoding"), plain.header("vary")), (None, "accept-encoding"))
+        self.assertIsNone(self.request("GET", "/dm/", headers=asks).header("content-encoding"))
 
     def test_small_and_ours(self) -> None:
         """All scripts together are small, and nothing in them or in the style is loaded from elsewhere."""
@@ -1296,11 +1317,15 @@ class WritingTests(SynchronousTestCase):
     """How values are written."""
 
     def test_money(self) -> None:
-        """Money has two digits and its thousands apart."""
-        self.assertEqual([money(1234567.5), money("2.0"), money(0)], ["1 234 567.50", "2.00", "0.00"])
+        """Money has two digits and its thousands apart, as the language of the page has them."""
+        sums = [money(each, "uk").replace("\N{NO-BREAK SPACE}", " ") for each in (1234567.5, "2.0", 0, -1234)]
+        self.assertEqual(sums, ["1 234 567,50", "2,00", "0,00", "-1 234,00"])
+        self.assertEqual([money(each, "en") for each in (1234567.5, "2.0")], ["1,234,567.50", "2.00"])
+        self.assertEqual((kopecks(99999999999, "en"), kopecks(-5, "uk")), ("999,999,999.99", "-0,05"))
 
     def test_moments(self) -> None:
-        """Moments are written as people in Kyiv read them."""
+        """Moments are written as people in Kyiv read them; an English date has its month in letters."""
         at = span("20260921090000")[0]
-        self.assertEqual((moment(at), hour(at)), ("21.09.2026 09:00:00", "09:00"))
+        self.assertEqual((moment(at, "uk"), hour(at)), ("21.09.2026 09:00:00", "09:00"))
+        self.assertEqual((moment(at, "en"), day("2026-09-05T00:00", "en")), ("21 Sep 2026 09:00:00", "5 Sep 2026"))
         self.assertEqual(iso(at), "2026-09-21T09:00:00+03:00")

@@ -104,7 +104,7 @@ class EveryPageTests(ShopCase):
             self.go(f"{path}{'&' if '?' in path else '?'}lang=en")
             self.violations(path)
         self.go("/dm/main/?lang=en")
-        self.see(".exposed")
+        self.see("p.exposed")
         self.picture("overview-dark")
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +21,7 @@ from dmtwisted.money import hryvnias
 from dmtwisted.wording import wording
 from web.answers import language_of
 from web.pages.setting_words import help_of, name_of, title_of
+from web.pages.static import versioned
 from web.pages.words import for_scripts, speaker
 from web.rights import may, permit_of
 
@@ -103,58 +105,80 @@ class Pages:
     def page(self, request: IRequest, template: str, status: int = 200, **values: Any) -> bytes:
         """The page from ``template`` with ``values``."""
         language, permit = self.language(request), permit_of(request)
-        body = self._environment.get_template(template).render(
-            {
-                "t": speaker(language),
-                "language": language,
-                "other_language": LANGUAGES[1 - LANGUAGES.index(language)],
-                "words": for_scripts(language),
-                "training": self._training,
-                "login_on": self._login_on(),
-                "exposed": self._exposed(),
-                "odd": self._registers(),
-                "asks_for_code": self._asks_for_code(request),
-                "version": dmtwisted.__version__,
-                "path": request.path.decode("latin-1"),
-                "person": permit.name,
-                "may": partial(may, permit),
-                **values,
-            }
+        body = (
+            environment(language)
+            .get_template(template)
+            .render(
+                {
+                    "t": speaker(language),
+                    "language": language,
+                    "other_language": LANGUAGES[1 - LANGUAGES.index(language)],
+                    "words": for_scripts(language),
+                    "training": self._training,
+                    "login_on": self._login_on(),
+                    "exposed": self._exposed(),
+                    "odd": self._registers(),
+                    "asks_for_code": self._asks_for_code(request),
+                    "version": dmtwisted.__version__,
+                    "path": request.path.decode("latin-1"),
+                    "person": permit.name,
+                    "may": partial(may, permit),
+                    **values,
+                }
+            )
         )
         request.setResponseCode(status)
         request.setHeader(b"content-type", b"text/html; charset=utf-8")
         request.setHeader(b"content-language", language.encode())
         for name, value in HEADERS:
             request.setHeader(name, value)
-        return body.replace('"/dm/main/', self._main).encode()
-
-    @cached_property
-    def _environment(self) -> Environment:
-        # Imported on demand: it would cost a service without open pages 4 MB.
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("web"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        environment.filters.update(FILTERS)
-        environment.globals.update(title_of=title_of, help_of=help_of, name_of=name_of)
-        # Members keep their order, because people compare them.
-        environment.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
-        return environment
+        return body.replace('"/dm/main/', self._main).replace('"/dm/static/', f'"{versioned()}').encode()
 
 
-def moment(at: int) -> str:
+@cache
+def environment(language: str) -> Environment:
+    """The templates with the filters of ``language``: a date or a sum is written as its readers write it."""
+    # Imported on demand: it would cost a service without open pages 4 MB.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=PackageLoader("web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(FILTERS)
+    made.filters.update({name: partial(write, language=language) for name, write in WRITTEN.items()})
+    picture = Markup('<svg class="icon" aria-hidden="true"><use href="/dm/static/icons.svg#{}"/></svg>')
+    made.globals.update(title_of=title_of, help_of=help_of, name_of=name_of, icon=picture.format)
+    # Members keep their order, because people compare them.
+    made.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
+    return made
+
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+"""English months; a date in figures alone would be read in two ways."""
+
+
+def day(at: int | str, language: str) -> str:
+    """A day as people write it: ``21.09.2026``, ``21 Sep 2026``.
+
+    :param at: milliseconds since 1970 for the day in Kyiv, or a text that begins with ``2026-09-21``.
+    """
+    then = kyiv(at) if isinstance(at, int) else date.fromisoformat(at[:10])
+    return f"{then:%d.%m.%Y}" if language == "uk" else f"{then.day} {MONTHS[then.month - 1]} {then.year}"
+
+
+def moment(at: int, language: str) -> str:
     """A moment in milliseconds since 1970 as Kyiv time: ``21.09.2026 09:00:00``."""
-    return f"{kyiv(at):%d.%m.%Y %H:%M:%S}"
+    return f"{day(at, language)} {kyiv(at):%H:%M:%S}"
 
 
-def exact(at: int) -> str:
+def exact(at: int, language: str) -> str:
     """The same with milliseconds: ``21.09.2026 09:00:00.000``."""
-    return f"{moment(at)}.{at % 1000:03d}"
+    return f"{moment(at, language)}.{at % 1000:03d}"
 
 
 def hour(at: int) -> str:
@@ -167,19 +191,31 @@ def iso(at: int) -> str:
     return kyiv(at).isoformat()
 
 
-def money(value: object) -> str:
-    """Hryvnias with two decimal places; ``value`` is a number or the JSON text of one."""
+def money(value: object, language: str) -> str:
+    """Hryvnias: ``1 234,50``, ``1,234.50``; ``value`` is a number or the JSON text of one."""
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value)
-    return f"{Decimal(text):,.2f}".replace(",", " ")
+    written = f"{Decimal(text):,.2f}"
+    # A line must not end within a sum.
+    return written if language == "en" else written.replace(",", "\N{NO-BREAK SPACE}").replace(".", ",")
 
 
-FILTERS: Mapping[str, Callable[..., str]] = {
+def kopecks(amount: int, language: str) -> str:
+    """The same for an amount in kopecks."""
+    return money(hryvnias(amount), language)
+
+
+WRITTEN: Mapping[str, Callable[..., str]] = {
+    "day": day,
     "moment": moment,
     "exact": exact,
+    "money": money,
+    "kopecks": kopecks,
+}
+"""The filters of templates that write a value in the language of the page."""
+
+FILTERS: Mapping[str, Callable[..., str]] = {
     "hour": hour,
     "iso": iso,
-    "money": money,
-    "kopecks": hryvnias,
     "said": lambda words, language: wording(words).for_language(language),
 }
-"""The filters of templates."""
+"""The others."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dmtwisted.results import Text
+from web.pages.words_looks import LOOKS
 from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
@@ -142,8 +143,6 @@ _W: dict[str, tuple[str, str]] = {
     "last_operation": ("Остання операція", "Last operation"),
     "open_board": ("Дії касира", "Cashier's actions"),
     "set_up": ("Налаштувати", "Set up"),
-    "no_registers": ("Кас ще немає", "There are no registers yet"),
-    "no_others": ("Принтерів і терміналів ще немає", "There are no printers or terminals yet"),
     "printed": ("надруковано", "printed"),
     "accepted": ("прийнято принтером", "accepted by the printer"),
     "not_printed": ("не надруковано", "not printed"),
@@ -490,7 +489,6 @@ _W: dict[str, tuple[str, str]] = {
     ),
     "now_doing": ("Зараз", "Now"),
     "interrupt": ("Зупинити операцію", "Stop the operation"),
-    "no_devices": ("Пристроїв ще немає", "There are no devices yet"),
     # requests
     "console_title": ("Запити, як їх надсилає касова програма", "Requests as a till sends them"),
     "example": ("Приклад", "Example"),
@@ -553,7 +551,6 @@ _W: dict[str, tuple[str, str]] = {
     "make_key": ("Створити ключ", "Create a key"),
     "new_key": ("Новий ключ, показується лише зараз", "New key, shown only now"),
     "weak_key": ("можна вгадати", "could be guessed"),
-    "no_keys": ("Ключів ще немає", "There are no keys yet"),
     "key_sure": ("Видалити ключ?", "Delete the key?"),
     "key_sure_text": ("Програма з цим ключем втратить доступ.", "The program with this key loses its access."),
     # codes
@@ -573,7 +570,7 @@ _W: dict[str, tuple[str, str]] = {
     "group_warning": ("Попередження", "Warnings"),
 }
 
-WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE}.items()}
+WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS}.items()}
 """The texts by their keys."""
 
 FOR_SCRIPTS = (
@@ -604,7 +601,7 @@ FOR_SCRIPTS = (
         "wrong_value",
     ),
     *("no_file", "chosen", "installed", "new_key", "key_loaded", "outlet_take", "outlet_none", "merchants"),
-    "mail_sent",
+    *("mail_sent", "copied", "not_copied"),
     *("database_whole", "database_damaged", "database_no_check", "doctor_done", "doctor_mended", "log_empty"),
     *(f"action_{action}" for action in range(4)),
     *(key for key in _W if key.startswith("progress_")),

@@ -172,7 +172,6 @@ SERVICE: dict[str, tuple[str, str]] = {
     "mail_test_to": ("Кому", "To"),
     "mail_sent": ("Сервер прийняв лист", "The server took the mail"),
     "mail_waiting": ("Ще не надіслано", "Not delivered yet"),
-    "mail_none": ("Усе надіслано", "Everything is delivered"),
     "mail_dead": ("відхилено, більше не надсилається", "refused, not tried any more"),
     "mail_again": ("буде ще спроба", "will be tried again"),
     "mail_retry": ("Надіслати знову", "Try again"),
@@ -282,7 +281,6 @@ SERVICE: dict[str, tuple[str, str]] = {
     "backup_failed": ("Копію не створено", "No backup was created"),
     "backup_checked": ("перевірено під час створення", "checked when it was created"),
     "backup_broken": ("пошкоджена", "damaged"),
-    "no_backups": ("Копій ще немає", "There are no backups yet"),
     "backup_kept": (
         "Завантажити копію звідси можна, коли увімкнено вхід за паролем, а з іншого комп’ютера лише через HTTPS.",
         "A backup can be downloaded here when the login is on; from another computer only over HTTPS.",

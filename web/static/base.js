@@ -36,8 +36,11 @@ export async function ask(method, path, body) {
     location.assign("/login?next=" + encodeURIComponent(location.pathname));
     throw new NoAnswer();
   }
-  // A change needs the one-time code, until there is a login.
-  if (answer.status === 401) $("#presence-code")?.focus();
+  // A change needs the one-time code, until there is a login. On a phone its field is folded away.
+  if (answer.status === 401 && $("#presence-code")) {
+    $(".notices details").open = true;
+    $("#presence-code").focus();
+  }
   if (answer.status === 204) return { status: 204, json: {}, text: "" };
   try {
     const text = await answer.text();
@@ -55,6 +58,21 @@ export async function askOrNull(method, path, body) {
     if (!(error instanceof NoAnswer)) throw error;
     return { status: 0, json: null };
   }
+}
+
+const language = document.documentElement.lang;
+
+/** A sum in hryvnias, as the server writes sums: `1 234,50`, `1,234.50`. */
+export const money = (value) =>
+  Number(value).toLocaleString(language, { minimumFractionDigits: 2, maximumFractionDigits: 2, useGrouping: "always" });
+
+/** A moment in milliseconds since 1970, as the server writes moments: `21.09.2026 09:00:00`, `21 Sep 2026 09:00:00`. */
+export function moment(at) {
+  const then = new Date(at);
+  const zone = { timeZone: "Europe/Kyiv" };
+  const month = language === "uk" ? "2-digit" : "short";
+  const day = then.toLocaleDateString(language === "uk" ? "uk" : "en-GB", { day: language === "uk" ? "2-digit" : "numeric", month, year: "numeric", ...zone });
+  return `${day.replace("Sept", "Sep")} ${then.toLocaleTimeString("uk", zone)}`;
 }
 
 /** A UUID; pages without https have no `crypto.randomUUID`. */

@@ -1,6 +1,6 @@
 // An answer in plain words: what happened, what to do, and the important members.
 
-import { $, ask, make, words } from "./base.js";
+import { $, ask, make, money, words } from "./base.js";
 
 let catalogue = null;
 
@@ -15,8 +15,6 @@ export async function meaningOf(code) {
   }
   return catalogue[code];
 }
-
-const money = (value) => Number(value).toFixed(2);
 
 /** Members of `info` that are important for people. */
 function facts(info) {

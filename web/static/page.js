@@ -1,11 +1,22 @@
 // On every page: switch the language, log out, and keep the page up to date.
 
-import { $, $$, ask, askOrNull, words } from "./base.js";
+import { $, $$, ask, askOrNull, make, words } from "./base.js";
 
 const IDLE = 10 * 60_000; // The web interface asks for the login again after ten minutes (specification 5.4).
 const CALM = 1500; // Milliseconds between two reloads: many events cause one reload.
 
 const line = $("#line");
+
+// On a phone the rows of a table are cards, and a cell stands beside its column's name.
+
+function nameCells(root) {
+  for (const table of $$(".scroll table", root)) {
+    const names = $$("thead th", table).map((each) => each.textContent.trim());
+    for (const cell of $$("tbody td", table)) cell.dataset.label ??= names[cell.cellIndex] ?? "";
+  }
+}
+
+nameCells(document);
 
 for (const link of $$("[data-language]")) {
   link.addEventListener("click", (event) => {
@@ -23,6 +34,30 @@ for (const button of $$("[data-logout]")) {
     location.assign("/login");
   });
 }
+
+// Copying; without https or localhost a browser only offers the old way.
+
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = make("textarea", { class: "quietly" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error();
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  // Without a text of its own, the button copies the element that it names.
+  const text = button.dataset.copy || document.getElementById(button.dataset.from).textContent;
+  const said = $("#said");
+  said.textContent = await copy(text).then(() => words.copied, () => words.not_copied);
+  button.focus();
+  setTimeout(() => { said.textContent = ""; }, 2500);
+});
 
 // Without a login, the one-time code opens a session.
 
@@ -82,6 +117,7 @@ async function look() {
 const nameOf = (each) => [each.tagName, each.id, each.getAttribute("href"), JSON.stringify(each.dataset)].join(" ");
 
 function takeOver(fresh) {
+  nameCells(fresh);
   for (const part of $$("[data-live]")) {
     const other = fresh.getElementById(part.id);
     if (!other || other.innerHTML === part.innerHTML) continue;
