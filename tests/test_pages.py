@@ -140,6 +140,13 @@ class PageCase(WebCase):
         [answer] = connection.answers()
         return answer
 
+    def asked_late(self, answer: Deferred[bytes]) -> dict[str, Any]:
+        """The answer to a task whose remote side is slow."""
+        for _ in range(60):
+            self.shop.clock.advance(1)
+        told: dict[str, Any] = json.loads(self.successResultOf(answer))
+        return told
+
     def paths(self) -> list[str]:
         """Every page of a shop with a receipt."""
         ids = self.ids()
@@ -749,13 +756,6 @@ class OverviewTests(PageCase):
         answer = self.later("POST", f"/dm/api/v3/jobs/{button['data-reprint']}/reprint", {})
         self.assertEqual((answer.status, answer.json["fate"]), (200, "printed"))
         self.assertNotIn("Needs attention", self.page("/dm/main/").text)
-
-    def asked_late(self, answer: Deferred[bytes]) -> dict[str, Any]:
-        """The answer to a task whose remote side is slow."""
-        for _ in range(60):
-            self.shop.clock.advance(1)
-        told: dict[str, Any] = json.loads(self.successResultOf(answer))
-        return told
 
     def test_busy(self) -> None:
         """A device that works just now is shown so."""

@@ -247,38 +247,76 @@ class BoardTests(BrowserCase):
         self.click("#cash-form button[data-task='3']")
 
     def test_day(self) -> None:
-        """Cash in, X, last numbers, a copy and the Z are done and explained; the Z asks first."""
-        self.put_in()
+        """Cash in, X, last numbers, a copy and the Z are done and explained; the Z asks first, and shows its sums.
+
+        What is impossible cannot be pressed, and what is typed stays while the page follows the till.
+        """
+        self.assertEqual(self.page.query_selector_all("#live-next [data-task='0']"), [])
+        self.fill("#amount", "50,00")
+        self.see("#cash-form button[data-task='4'][disabled]")
+        self.assertIn("у шухляді стільки немає", self.text("#after"))
+        self.service.execute(sale("sale-1"))
+        self.see("#live-drawer dd:has-text('125.50')")
+        self.see("#cash-form button[data-task='4']:not([disabled])")
+        self.assertEqual(self.page.input_value("#amount"), "50,00")
+        self.assertEqual(
+            self.text("#after").split(), ["Після", "внесення", "175.50", "грн", "Після", "вилучення", "75.50", "грн"]
+        )
+        self.click("#cash-form button[data-task='3']")
         self.assertIn("Внести готівку: Готово", self.outcome())
-        self.see("#live-standing dd:has-text('50.00')")
-        for task, words in ((10, "X-звіт: Готово"), (21, "Останні номери: Готово"), (22, "Готово")):
-            self.click(f"button[data-task='{task}']")
+        self.see("#live-drawer dd:has-text('175.50')")
+        self.click("#live-next button[data-task='10']")
+        self.see("#outcome h2:has-text('X-звіт: Готово')")
+        self.click("#others summary")
+        for task, words in ((21, "Останні номери: Готово"), (22, "Готово")):
+            self.click(f"#others button[data-task='{task}']")
             self.see(f"#outcome h2:has-text('{words}')")
         self.click("button[data-task='11']")
+        self.see("#z-sales:has-text('125.50 грн')")
+        # What a till sells while the question is open is in the sums before it is answered.
+        self.service.execute(sale("sale-2"))
+        self.see("#z-sales:has-text('251.00 грн')")
+        self.picture("z-preview")
         self.click("#sure-z button[value='no']")
         self.assertEqual(self.ledger("z"), [])
         self.click("button[data-task='11']")
         self.click("#sure-z button[value='yes']")
         self.see("#live-standing .badge:has-text('закрита')")
-        self.assertEqual(len(self.ledger("z")), 1)
+        self.assertIn("251.00", self.text("#outcome"))
+        self.assertEqual([len(self.ledger(kind)) for kind in ("z", "cash_in")], [1, 1])
+        self.see("#live-next button.main[data-task='0']")
+        self.assertFalse(self.page.is_visible("#amount"))
 
     def test_refused(self) -> None:
         """A refusal is explained in the catalogue's words, with the next step of the cashier."""
-        self.fill("#amount", "50")
-        self.click("#cash-form button[data-task='4']")
+        self.scenario({"on": "cash_in", "then": "refuse"})
+        self.put_in()
         told = self.outcome()
-        self.assertIn("Вилучити готівку: Не вдалося", told)
+        self.assertIn("Внести готівку: Не вдалося", told)
         self.assertIn("Що робити", told)
-        self.assertIn("1077", told)
+
+    def test_doubt(self) -> None:
+        """A document in doubt is the next step; one press finds out, and the board is as before."""
+        self.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
+        self.service.execute(sale("sale-1"))
+        self.see("#live-next a:has-text('Продаж № 2')")
+        self.assertEqual(self.page.query_selector_all("#live-next [data-task='11']"), [])
+        self.scenario()
+        self.click("#live-next button.main[data-task='18']")
+        self.see("#live-next button[data-task='11']")
+        self.see("#outcome:focus")
+        self.assertEqual(len(self.service.sales()), 1)
 
     def test_offline(self) -> None:
-        """The register goes offline after a question and comes back."""
-        self.click("button[data-mode='go-offline']")
+        """The register goes offline after a question, says for how long it may, and comes back."""
+        self.click("#others summary")
+        self.click("#others button[data-mode='go-offline']")
         self.click("#sure-offline button[value='yes']")
         self.see("#live-standing .badge:has-text('офлайн')")
-        self.assertIn("34 год 59 хв", self.text("#live-standing").replace("35 год 0 хв", "34 год 59 хв"))
+        self.assertIn("34 год 59 хв", self.text("#live-home").replace("35 год 0 хв", "34 год 59 хв"))
         self.picture("offline")
-        self.click("button[data-mode='go-online']")
+        self.click("#live-home button[data-mode='go-online']")
+        self.page.wait_for_selector("#live-home section", state="detached")
         self.see("#live-standing dd:has-text('онлайн')")
 
     def test_settled(self) -> None:

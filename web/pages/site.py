@@ -6,6 +6,7 @@ A page only reads. Its scripts change things through the JSON interfaces, under 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.mail import letters_of
 from web.pages import receipts
+from web.pages.board import board_of
 from web.pages.chart import chart
 from web.pages.dated import dated_part
 from web.pages.day import DaySales
@@ -166,12 +168,14 @@ class PageSite:
         device = self._core.devices.by_id(dev_id)
         if device.kind != REGISTER:
             raise Refused(Res.UNKNOWN_DEVICE)
+        core, permit, register = self._core, permit_of(request), await standing(device, self._core.devices)
+        allows = partial(may, permit)
         return self._pages.page(
             request,
             "board.html",
-            register=await standing(device, self._core.devices),
-            documents=await last_documents(self._core.store, device, 8),
-            sells=may_sell(permit_of(request)),
+            register=register,
+            board=await board_of(core.store, device, register, core.clock.now(), allows, may_sell(permit)),
+            documents=await last_documents(core.store, device, 8),
             printers=self._named(request, PRINTER),
         )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from dmtwisted.results import Text
 from web.pages.words_looks import LOOKS
+from web.pages.words_board import BOARD
 from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
@@ -293,7 +294,6 @@ _W: dict[str, tuple[str, str]] = {
     "print_on": ("Друкувати на", "Print on"),
     "no_printing": ("не друкувати", "do not print"),
     "result": ("Результат", "Outcome"),
-    "reports": ("Звіти", "Reports"),
     "cash_moves": ("Готівка", "Cash"),
     "pending": ("Дія без відповіді", "Action without an answer"),
     "pending_text": (
@@ -570,7 +570,7 @@ _W: dict[str, tuple[str, str]] = {
     "group_warning": ("Попередження", "Warnings"),
 }
 
-WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS}.items()}
+WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD}.items()}
 """The texts by their keys."""
 
 FOR_SCRIPTS = (
@@ -589,6 +589,7 @@ FOR_SCRIPTS = (
         "is_printed",
     ),
     *("pending", "pending_text", "repeat", "forget"),
+    *("drawer_in", "drawer_out", "drawer_less", "hryvnias", "sales", "returns"),
     *(
         "check_good",
         "check_bad",

@@ -1,11 +1,13 @@
 // Actions of a cashier: every button is a task of the register, done once.
 
-import { $, $$, ask, data, lookAgain, NoAnswer, once, sure } from "./base.js";
+import { $, ask, data, lookAgain, make, NoAnswer, sure, words } from "./base.js";
 import { explain } from "./outcome.js";
 import { perform, read } from "./tasks.js";
 
-const READS = new Set([10, 21, 22]);
-const CASH = new Set([3, 4]);
+const STATUS = 18;
+const READS = new Set([10, STATUS, 21, 22]);
+const PLAIN = new Set([STATUS, 21]); // Tasks without paper.
+const MINUTE = 60_000; // Hours run out without any event.
 
 const cashier = $("#cashier");
 cashier.value = localStorage.getItem("dm.cashier") ?? "";
@@ -16,49 +18,97 @@ function where() {
   return printer ? `/dm/execute-prn?dev_id=${encodeURIComponent(printer)}` : "/dm/execute";
 }
 
-async function doTask(button, task) {
+function bodyOf(task, more = {}) {
+  const body = { ver: 6, device: data.device, type: 1, fiscal: { task, cashier: cashier.value, ...more } };
+  return PLAIN.has(task) ? body : { ...body, need_pf_img: 2 };
+}
+
+async function doTask(title, task) {
+  if (READS.has(task)) return read(title, PLAIN.has(task) ? "/dm/execute" : where(), bodyOf(task));
+  return perform(title, where(), bodyOf(task));
+}
+
+async function changeMode(title, mode) {
+  let answer = null;
+  try {
+    ({ json: answer } = await ask("POST", `/dm/api/v3/devices/${data.dev_id}/${mode}`));
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+  }
+  await explain(answer, title);
+}
+
+// Buttons come and go while the page is open, so what runs is kept here and not with the button.
+let running = "";
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("button[data-task]:not([type=submit]), button[data-mode]");
+  if (!button || running) return;
+  const { task, mode, sure: question } = button.dataset;
   const title = button.textContent;
-  const fiscal = { task, cashier: cashier.value };
-  if (CASH.has(task)) {
-    const amount = $("#amount").value.replaceAll(" ", "").replace(",", ".");
-    fiscal.cash = { type: 0, sum: amount };
+  if (question === "sure-z") lookAgain();
+  if (question && !(await sure(question))) return;
+  running = task ?? mode;
+  button.setAttribute("aria-busy", "true");
+  try {
+    await (mode ? changeMode(title, mode) : doTask(title, Number(task)));
+  } finally {
+    running = "";
+    button.removeAttribute("aria-busy");
   }
-  const body = { ver: 6, device: data.device, type: 1, fiscal };
-  if (task !== 21) body.need_pf_img = 2;
-  if (READS.has(task)) {
-    await read(title, task === 21 ? "/dm/execute" : where(), body);
-  } else {
-    const answer = await perform(title, where(), body);
-    if (answer?.res === 0 && CASH.has(task)) $("#amount").value = "";
-  }
-}
-
-for (const button of $$("button[data-task]")) {
-  if (button.type === "submit") continue;
-  button.addEventListener("click", async () => {
-    if (button.dataset.sure && !(await sure(button.dataset.sure))) return;
-    await once(button, () => doTask(button, Number(button.dataset.task)));
-  });
-}
-
-$("#cash-form")?.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const button = event.submitter ?? $("#cash-form button");
-  await once(button, () => doTask(button, Number(button.dataset.task)));
+  // The next step has other buttons; a second press of the same key must not do it.
+  if (button.closest("#live-next, #live-home")) $("#outcome").focus();
+  lookAgain();
 });
 
-for (const button of $$("button[data-mode]")) {
-  button.addEventListener("click", async () => {
-    if (button.dataset.sure && !(await sure(button.dataset.sure))) return;
-    await once(button, async () => {
-      let answer = null;
-      try {
-        ({ json: answer } = await ask("POST", `/dm/api/v3/devices/${data.dev_id}/${button.dataset.mode}`));
-      } catch (error) {
-        if (!(error instanceof NoAnswer)) throw error;
-      }
-      await explain(answer, button.textContent);
-      lookAgain();
-    });
-  });
+// Cash: what is in the drawer, and what will be.
+
+const form = $("#cash-form");
+const amount = $("#amount");
+
+/** Kopecks of what was typed, or NaN. */
+function typed() {
+  const text = amount.value.replaceAll(/\s/g, "").replace(",", ".");
+  return /^\d+(\.\d{1,2})?$/.test(text) ? Math.round(Number(text) * 100) : NaN;
 }
+
+const money = (kopecks) => `${(kopecks / 100).toFixed(2)} ${words.hryvnias}`;
+
+function showDrawer() {
+  const drawer = $("#live-drawer [data-drawer]");
+  $("#cash").hidden = !drawer;
+  if (!drawer) return;
+  const safe = Number(drawer.dataset.drawer);
+  const sum = typed();
+  const less = "limits" in drawer.dataset && (safe === 0 || sum > safe);
+  $("button[data-task='4']", form).disabled = less;
+  const line = (word, text) => make("div", {}, make("dt", {}, word), make("dd", { class: "number" }, text));
+  const after = sum > 0 ? [line(words.drawer_in, money(safe + sum))] : [];
+  if (less) after.push(line(words.drawer_out, words.drawer_less));
+  else if (sum > 0) after.push(line(words.drawer_out, money(safe - sum)));
+  $("#after").replaceChildren(...after);
+}
+
+amount.addEventListener("input", showDrawer);
+document.addEventListener("looked", showDrawer);
+showDrawer();
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = event.submitter ?? $("button", form);
+  if (running) return;
+  running = button.dataset.task;
+  button.setAttribute("aria-busy", "true");
+  try {
+    const sum = amount.value.replaceAll(/\s/g, "").replace(",", ".");
+    const task = Number(button.dataset.task);
+    const answer = await perform(button.textContent, where(), bodyOf(task, { cash: { type: 0, sum } }));
+    if (answer?.res === 0) amount.value = "";
+  } finally {
+    running = "";
+    button.removeAttribute("aria-busy");
+    showDrawer();
+  }
+});
+
+setInterval(lookAgain, MINUTE);

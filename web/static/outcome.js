@@ -21,6 +21,8 @@ function facts(info) {
   const told = [
     ["document_number", info.docno],
     ["fiscal_number", info.doccode],
+    ["sales", info.summary && money(info.summary.calc_p)],
+    ["returns", info.summary && money(info.summary.calc_m)],
     ["last_sale", info.last_receipt_no],
     ["last_return", info.last_back_no],
     ["last_z", info.last_z_no],

@@ -85,8 +85,8 @@ function soon() {
 async function look() {
   timer = 0;
   looked = Date.now();
-  // A dialog returns the focus to its button, so the button must stay meanwhile.
-  if ($("dialog[open]")) {
+  // A dialog returns the focus to its button, so the button must stay meanwhile; only what it shows itself is reloaded.
+  if ($("dialog[open]") && !$("dialog[open] [data-live]")) {
     soon();
     return;
   }
@@ -98,7 +98,6 @@ async function look() {
   try {
     const answer = await fetch(location.href, { cache: "no-store" });
     if (answer.redirected && new URL(answer.url).pathname === "/login") location.reload();
-    else if ($("dialog[open]")) again = true;
     else if (answer.ok) takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
   } catch {
     // No connection; the event stream notices when it is back.
@@ -118,7 +117,9 @@ const nameOf = (each) => [each.tagName, each.id, each.getAttribute("href"), JSON
 
 function takeOver(fresh) {
   nameCells(fresh);
-  for (const part of $$("[data-live]")) {
+  const asking = $("dialog[open]");
+  if (asking) asking.addEventListener("close", soon, { once: true });
+  for (const part of $$("[data-live]", asking ?? document)) {
     const other = fresh.getElementById(part.id);
     if (!other || other.innerHTML === part.innerHTML) continue;
     // With the keyboard, the focus stays on the control, or goes to its place.
