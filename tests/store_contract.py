@@ -101,6 +101,7 @@ def row(n: int, meant: Intent, state: State, *papers: DocumentRow, res: int = 0,
         res=res,
         answer=answer,
         documents=list(papers),
+        ended_at=None if state is State.INTENDED else AT + 1000,
     )
 
 

@@ -66,6 +66,8 @@ namci- GET /dm/lasttransaction
 -amci- GET /dm/main/receipts/{dev_id}/{number}
 -amci- GET /dm/main/receipts/{dev_id}/{number}/picture
 -amci- GET /dm/main/registers/{dev_id}
+-amci- GET /dm/main/day
+-amci- GET /dm/main/day/{picture}
 -amci- GET /dm/api/v3/receipts
 -amci- GET /dm/api/v3/receipts/{dev_id}/{number}
 -amci- GET /dm/api/v3/operations

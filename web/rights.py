@@ -71,6 +71,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
         (
             *("GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
             *("GET /dm/main/receipts/{dev_id}/{number}/picture", "GET /dm/main/registers/{dev_id}"),
+            *("GET /dm/main/day", "GET /dm/main/day/{picture}"),
             *(f"GET {_API}/receipts", f"GET {_API}/receipts/{{dev_id}}/{{number}}"),
             *(f"GET {_API}/operations", f"GET {_API}/jobs", f"GET {_DEVICE}/strip"),
             *(f"GET {_V1}/prro", f"GET {_V1}/prro/groups"),

@@ -371,6 +371,11 @@ def csv_lines(table: str, lines: Iterable[Numbered], semicolons: bool) -> bytes:
     return _csv([[_cell(value, semicolons) for value in row] for row in rows], semicolons)
 
 
+def spreadsheet(rows: Iterable[Sequence[object]]) -> bytes:
+    """A table as CSV for spreadsheets in Ukrainian: semicolons, decimal commas, the mark of UTF-8."""
+    return b"\xef\xbb\xbf" + _csv([[_cell(value, semicolons=True) for value in row] for row in rows], semicolons=True)
+
+
 def _csv(rows: Sequence[Sequence[str]], semicolons: bool) -> bytes:
     text = StringIO()
     csv.writer(text, delimiter=";" if semicolons else ",").writerows(rows)

@@ -17,11 +17,11 @@ from dmtwisted.store.values import (
 
 OPERATION = (
     'o.n, o.device_n, o.kind, o.task, o."key", o.fingerprint, o.state, o.at, o.res, '
-    "coalesce(o.answer, {empty}), coalesce(o.request, {empty})"
+    "coalesce(o.answer, {empty}), coalesce(o.request, {empty}), o.ended_at"
 )
 """The columns that `read_operation` reads; ``empty`` is how the server writes no bytes."""
 
-WIDTH = 11
+WIDTH = 12
 """How many they are."""
 
 PAPER = "d.number, d.kind, d.shift, d.at, d.sum, d.state, d.fiscal_number, d.value, d.sent"
@@ -130,8 +130,10 @@ def read_operations(rows: Iterable[tuple[Any, ...]], kept: Text = same) -> list[
 
 def read_operation(row: tuple[Any, ...], kept: Text = same) -> OperationRow:
     """An operation without its documents, from a row of `OPERATION`."""
-    n, device_n, kind, task, key, fingerprint, state, at, res, answer, request = row
-    return OperationRow(n, device_n, kind, task, kept(key), fingerprint, _state(state), at, res, answer, [], request)
+    n, device_n, kind, task, key, fingerprint, state, at, res, answer, request, ended_at = row
+    return OperationRow(
+        n, device_n, kind, task, kept(key), fingerprint, _state(state), at, res, answer, [], request, ended_at
+    )
 
 
 def _state(text: str) -> State:

@@ -191,7 +191,7 @@ class DocumentRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 class OperationRow(msgspec.Struct, frozen=True, array_like=True):
-    """A stored operation; ``answer`` is empty until it is done."""
+    """A stored operation; ``answer`` is empty until it is done, ``ended_at`` `None` until it has an outcome."""
 
     n: int
     device_n: int
@@ -205,6 +205,7 @@ class OperationRow(msgspec.Struct, frozen=True, array_like=True):
     answer: bytes
     documents: list[DocumentRow]
     request: bytes = b""
+    ended_at: int | None = None
 
 
 class Reserved(msgspec.Struct, frozen=True, array_like=True):

@@ -315,6 +315,7 @@ ENTRIES: dict[str, Entry] = {
         text="Styles and scripts of the pages.",
     ),
     "GET /dm/main/receipts/{dev_id}/{number}/picture": Entry("pages", {200: PNG}),
+    "GET /dm/main/day/{picture}": Entry("pages", {200: CSV}),
     "GET /dm/main/codes.json": Entry("document", {200: "Codes"}),
 }
 """Every route of the interface: method and path."""

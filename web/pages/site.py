@@ -27,7 +27,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
-from dmtwisted.documents.accounts import TABLES
+from dmtwisted.documents.accounts import TABLES, spreadsheet
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
 from dmtwisted.registers.settings import RegisterSettings
@@ -43,12 +43,12 @@ from web.gate import base_of, report_refusal
 from web.mail import letters_of
 from web.pages import receipts
 from web.pages.board import board_of
-from web.pages.chart import chart
 from web.pages.dated import dated_part
-from web.pages.day import DaySales
+from web.pages.day import Figures
 from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
 from web.pages.overview import last_documents, last_payment, standing, unfinished
+from web.pages.pictures import NAMES, gallery, today
 from web.pages.rendering import Pages
 from web.pages.service import TRUST, bytes_in_words, is_exposed, protection, warned_of
 from web.pages.words import speaker
@@ -66,6 +66,10 @@ MOVED = {
     b"/dm/devices/": b"/dm/",
 }
 """Other addresses of pages, which people type."""
+
+
+WHOLE = 120.0
+"""Seconds that a file of figures waits until all of its days are read."""
 
 
 class CodeRecord(msgspec.Struct):
@@ -105,7 +109,7 @@ class PageSite:
             asks_for_code,
         )
         self._main = f"/dm/{core.config.server.path_alias or 'main'}/".encode()
-        self._day = DaySales(core.store)
+        self._figures = Figures(core.store, core.clock)
 
     @app.route("/", methods=["GET"])
     @app.route("/dm", methods=["GET"])
@@ -137,7 +141,7 @@ class PageSite:
             device.row.dev_id: await last_payment(core.store, device) for device in devices if device.kind == TERMINAL
         }
         # The sum of the day is that of all registers.
-        hours = await self._day.until(now) if sees_sales and not permit.bound else None
+        sales = await today(core, self._figures, permit) if sees_sales and not permit.bound else None
         open_ones = await unfinished(core.store, core.devices, now, self._pages.language(request))
         return self._pages.page(
             request,
@@ -145,8 +149,7 @@ class PageSite:
             registers=registers,
             others=[one for one in found if one.kind != REGISTER],
             unfinished=[one for one in open_ones if permit.covers(one.dev_id)],
-            hours=hours,
-            chart=chart(hours.sales) if hours is not None else None,
+            today=sales,
             payments=payments,
             fresh=not any(documents for _, documents in registers) and may(permit, "GET /dm/main/first"),
             sees_sales=sees_sales,
@@ -224,6 +227,27 @@ class PageSite:
         if found is None:
             raise Refused(Res.TAG_NOT_FOUND)
         return device, *found
+
+    @app.route("/dm/main/day", methods=["GET"])
+    async def day(self, request: IRequest) -> bytes:
+        """A day, a week or a month in pictures."""
+        permit, language = permit_of(request), self._pages.language(request)
+        drawn, values = await gallery(self._core, self._figures, permit, query_of(request), language)
+        return self._pages.page(request, "day.html", pictures=drawn.pictures(), total=drawn.total, **values)
+
+    @app.route("/dm/main/day/<picture>", methods=["GET"])
+    async def day_table(self, request: IRequest, picture: str) -> bytes:
+        """The table of one picture as CSV."""
+        if picture not in NAMES:
+            raise Refused(Res.UNKNOWN_DEVICE)
+        permit, language = permit_of(request), self._pages.language(request)
+        drawn, values = await gallery(self._core, self._figures, permit, query_of(request), language, WHOLE)
+        if values["missing"]:
+            raise Refused(Res.STORE_FAILED)
+        table = drawn.picture(picture)
+        name = f"{picture}-{values['period'].first}.csv"
+        request.setHeader(b"content-disposition", f'attachment; filename="{name}"'.encode())
+        return plain_answer(request, b"text/csv; charset=utf-8", spreadsheet([table.head, *table.rows]))
 
     @app.route("/dm/main/console", methods=["GET"])
     async def console(self, request: IRequest) -> bytes:

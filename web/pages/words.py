@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dmtwisted.results import Text
 from web.pages.words_looks import LOOKS
 from web.pages.words_board import BOARD
+from web.pages.words_day import DAY
 from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
@@ -186,7 +187,6 @@ _W: dict[str, tuple[str, str]] = {
     "hour": ("Година", "Hour"),
     "sum": ("Сума", "Sum"),
     "no_sales_today": ("Сьогодні продажів ще не було", "No sales yet today"),
-    "more_than_shown": ("Чеків забагато для графіка: враховано не всі", "Too many receipts: the chart is incomplete"),
     # unfinished
     "unfinished": ("Потрібна увага", "Needs attention"),
     "unfinished_text": (
@@ -570,7 +570,7 @@ _W: dict[str, tuple[str, str]] = {
     "group_warning": ("Попередження", "Warnings"),
 }
 
-WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD}.items()}
+WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD, **DAY}.items()}
 """The texts by their keys."""
 
 FOR_SCRIPTS = (

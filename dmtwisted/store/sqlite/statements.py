@@ -53,7 +53,7 @@ from dmtwisted.store.values import (
 _DEVICE = "SELECT n, dev_id, name, kind, driver, settings FROM device"
 _OPERATION = (
     "SELECT n, device_n, kind, task, \"key\", fingerprint, state, at, res, coalesce(answer, x''), "
-    "coalesce(request, x'') FROM operation"
+    "coalesce(request, x''), ended_at FROM operation"
 )
 _DOCUMENT = (
     "SELECT number, kind, shift, at, sum, state, fiscal_number, value, sent FROM document "
@@ -291,7 +291,7 @@ def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOpera
         (*found.values, query.limit, query.offset),
     ).fetchall()
     total = _total(db, f"SELECT count(*) FROM {counted} WHERE {found.where}", found.values, query, len(rows))
-    return FoundOperations(total, [OperationRow(*(*row[:-1], [], row[-1])) for row in rows])
+    return FoundOperations(total, [OperationRow(*(*row[:-2], [], *row[-2:])) for row in rows])
 
 
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
@@ -465,4 +465,4 @@ def forget_codes(db: sqlite3.Connection, device_n: int, shift: int) -> int:
 
 def _operation(db: sqlite3.Connection, row: tuple[Any, ...]) -> OperationRow:
     papers = db.execute(_DOCUMENT, (row[0],)).fetchall()
-    return OperationRow(*(*row[:-1], [DocumentRow(*paper) for paper in papers], row[-1]))
+    return OperationRow(*(*row[:-2], [DocumentRow(*paper) for paper in papers], *row[-2:]))
