@@ -152,6 +152,7 @@ class PageCase(WebCase):
         return [
             "/dm/main/",
             "/dm/main/first",
+            "/dm/main/practise",
             f"/dm/main/registers/{ids['test']}",
             "/dm/main/receipts",
             f"/dm/main/receipts/{ids['test']}/2",
@@ -201,7 +202,7 @@ class EveryPageTests(PageCase):
     def test_no_ukrainian_in_english(self) -> None:
         """The words of an English page are English: Ukrainian is only what the shop itself wrote."""
         paths = [path for path in self.paths() if path.startswith("/dm/main/settings")]
-        for path in ("/dm/main/first", *paths, "/dm/", "/dm/devices/new", "/dm/main/codes"):
+        for path in ("/dm/main/first", "/dm/main/practise", *paths, "/dm/", "/dm/devices/new", "/dm/main/codes"):
             text = self.page(path, EN).text.replace("Українською", "")
             self.assertEqual(re.findall(r"[А-ЯІЇЄҐа-яіїєґ]{3,}", text), [], path)
 
@@ -380,6 +381,43 @@ class AddressTests(PageCase):
         self.patch(self.shop.store, "find_documents", fail)
         self.assertIn("The registers go on working", self.page("/dm/main/", status=503).text)
         self.assertEqual(len(self.flushLoggedErrors(StoreFailed)), 1)
+
+
+class PractiseTests(PageCase):
+    """Where the exercises with failures are offered."""
+
+    def given(self) -> dict[str, Any]:
+        """The names of the devices of the exercises, by kind."""
+        devices = self.page("/dm/main/practise").data["data"]["devices"]
+        return {kind: one["device"] for kind, one in devices.items()}
+
+    def test_training_devices_alone(self) -> None:
+        """A register is used only while its terminal and its printer are training devices too."""
+        whole = {"register": "test", "terminal": "pos", "printer": "prn"}
+        self.assertEqual(self.given(), whole)
+        real = {"host": "10.0.0.9"}
+        for kind, driver, batch in (
+            ("terminal", "zvt", {"terminal": "real", "printer": "prn"}),
+            ("printer", "escpos", {"terminal": "pos", "printer": "real"}),
+        ):
+            self.request("POST", DEVICES, {"device": "real", "kind": kind, "driver": driver, "settings": real})
+            changed = self.request("PATCH", f"{DEVICES}/{self.ids()['test']}", {"settings": {"batch": batch}})
+            self.assertEqual(changed.status, 200, changed.body)
+            self.assertEqual(self.given(), {})
+            page = self.page("/dm/main/practise")
+            self.assertEqual((len(page.all("button", id="add")), page.all("li", data_exercise="away")), (1, []))
+            self.assertEqual(self.request("DELETE", f"{DEVICES}/{self.ids()['real']}").status, 204)
+        # A name without a device: what is missing is offered, the register stays.
+        self.assertEqual(self.given(), {"register": "test", "terminal": "pos"})
+
+    def test_only_in_training(self) -> None:
+        """Without training mode there is no such page, and no page leads there."""
+        for path in ("/dm/main/", "/dm/main/first"):
+            self.assertIn("/dm/main/practise", self.page(path).links())
+        self.door = Door(Shop(self, whole=True, training=False).core)
+        self.page("/dm/main/practise", status=404)
+        for path in ("/dm/main/", "/dm/main/first"):
+            self.assertNotIn("/dm/main/practise", self.page(path).links())
 
 
 class LoginTests(PageCase):

@@ -79,10 +79,11 @@ namci- GET /dm/lasttransaction
 -a-ci- POST /dm/api/v3/devices/{dev_id}/interrupt
 -a-ci- POST /dm/api/v3/jobs/{n}/reprint
 -a-ci- POST /dm/api/v3/operations/{n}/slip
+-a-ci- GET /dm/main/practise
+-a-ci- GET /dm/api/v3/devices/{dev_id}/scenario
+-a-ci- PUT /dm/api/v3/devices/{dev_id}/scenario
+-a-ci- GET /dm/api/v3/devices/{dev_id}/ledger
 -a--i- GET /dm/main/console
--a--i- GET /dm/api/v3/devices/{dev_id}/scenario
--a--i- PUT /dm/api/v3/devices/{dev_id}/scenario
--a--i- GET /dm/api/v3/devices/{dev_id}/ledger
 -a--i- GET /dm/api/v3/training/clock
 -am--- GET /dm/api/v3/accounts
 -am--w GET /dm/api/v3/doctor

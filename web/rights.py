@@ -82,14 +82,12 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
         (
             *(f"POST {_DEVICE}/check", f"POST {_DEVICE}/interrupt"),
             *(f"POST {_API}/jobs/{{n}}/reprint", f"POST {_API}/operations/{{n}}/slip"),
+            *("GET /dm/main/practise", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario", f"GET {_DEVICE}/ledger"),
         ),
     ),
     (
         frozenset({_INTEGRATOR}),
-        (
-            *("GET /dm/main/console", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario"),
-            *(f"GET {_DEVICE}/ledger", f"GET {_API}/training/clock"),
-        ),
+        (*("GET /dm/main/console", f"GET {_API}/training/clock"),),
     ),
     (frozenset({_MANAGER}), (f"GET {_API}/accounts",)),
     (frozenset({_MANAGER, _WATCHER}), (f"GET {_API}/doctor", f"GET {_API}/tls")),

@@ -41,6 +41,7 @@ class ShopCase(BrowserCase):
         return [
             "/dm/main/",
             "/dm/main/first",
+            "/dm/main/practise",
             f"/dm/main/registers/{ids['test']}",
             "/dm/main/receipts",
             "/dm/main/receipts?from=2026-01-01&sum=x",

@@ -49,6 +49,7 @@ from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
 from web.pages.overview import last_documents, last_payment, standing, unfinished
 from web.pages.pictures import NAMES, gallery, today
+from web.pages.practise import EXERCISES, given_to_script, practice_devices
 from web.pages.rendering import Pages
 from web.pages.service import TRUST, bytes_in_words, is_exposed, protection, warned_of
 from web.pages.words import speaker
@@ -164,6 +165,21 @@ class PageSite:
         )
         register = await standing(training, self._core.devices) if training is not None else None
         return self._pages.page(request, "first.html", register=register)
+
+    @app.route("/dm/main/practise", methods=["GET"])
+    async def practise(self, request: IRequest) -> bytes:
+        """Exercises with failures; in training mode only."""
+        if not self._core.devices.training:
+            raise Refused(Res.UNKNOWN_DEVICE)
+        say = speaker(self._pages.language(request))
+        found = practice_devices(covered(self._core.devices, permit_of(request)))
+        return self._pages.page(
+            request,
+            "practise.html",
+            exercises=EXERCISES,
+            missing=[kind for kind in (REGISTER, TERMINAL, PRINTER) if kind not in found],
+            given=given_to_script(found, say("coffee")),
+        )
 
     @app.route("/dm/main/registers/<dev_id>", methods=["GET"])
     async def board(self, request: IRequest, dev_id: str) -> bytes:

@@ -11,6 +11,7 @@ from dmtwisted.results import Text
 from web.pages.words_looks import LOOKS
 from web.pages.words_board import BOARD
 from web.pages.words_day import DAY
+from web.pages.words_practise import PRACTISE, PRACTISE_FOR_SCRIPTS
 from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
@@ -570,7 +571,10 @@ _W: dict[str, tuple[str, str]] = {
     "group_warning": ("Попередження", "Warnings"),
 }
 
-WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD, **DAY}.items()}
+WORDS: dict[str, Text] = {
+    key: Text(*texts)
+    for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD, **DAY, **PRACTISE}.items()
+}
 """The texts by their keys."""
 
 FOR_SCRIPTS = (
@@ -606,6 +610,7 @@ FOR_SCRIPTS = (
     *("database_whole", "database_damaged", "database_no_check", "doctor_done", "doctor_mended", "log_empty"),
     *(f"action_{action}" for action in range(4)),
     *(key for key in _W if key.startswith("progress_")),
+    *PRACTISE_FOR_SCRIPTS,
 )
 """The keys that scripts need."""
 
