@@ -48,7 +48,7 @@ class AuthorityOptions(CommandOptions):
     """``dmtwisted tls authority``"""
 
     longdesc = (
-        "Create a local authority and a certificate for this machine; repeat it with the same names to renew that. The"
+        "Create a local authority and a certificate for this machine; repeat it with all its names to renew it. The"
         " authority can sign for this machine and the names of its first run only."
     )
     optParameters: ClassVar = [*PLACE]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dmtwisted.results import Text
-from web.pages.words_looks import LOOKS
 from web.pages.words_board import BOARD
 from web.pages.words_day import DAY
+from web.pages.words_looks import LOOKS
 from web.pages.words_practise import PRACTISE, PRACTISE_FOR_SCRIPTS
 from web.pages.words_service import SERVICE
 
@@ -572,8 +572,7 @@ _W: dict[str, tuple[str, str]] = {
 }
 
 WORDS: dict[str, Text] = {
-    key: Text(*texts)
-    for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD, **DAY, **PRACTISE}.items()
+    key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD, **DAY, **PRACTISE}.items()
 }
 """The texts by their keys."""
 
