@@ -25,7 +25,7 @@ h2{font-size:1.15rem;margin:1.5rem 0 .5rem}
 li{margin:.4rem 0}
 a{color:var(--link)}
 label{display:block;margin:.75rem 0;font-weight:600}
-input{width:100%;min-height:2.75rem;padding:.5rem .6rem;font:inherit;border:1px solid var(--quiet);border-radius:.4rem;background:var(--card);color:var(--ink)}
+input{margin-top:.35rem;width:100%;min-height:2.75rem;padding:.5rem .6rem;font:inherit;border:1px solid var(--quiet);border-radius:.4rem;background:var(--card);color:var(--ink)}
 button,.button{display:block;text-align:center;text-decoration:none;width:100%;min-height:2.75rem;padding:.6rem;font:inherit;font-weight:600;border:0;border-radius:.4rem;background:var(--accent);color:var(--on);margin-top:1.25rem;cursor:pointer}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 p{margin:0 0 .5rem}

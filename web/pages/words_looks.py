@@ -13,6 +13,8 @@ LOOKS: dict[str, tuple[str, str]] = {
     "copy": ("Скопіювати", "Copy"),
     "copied": ("Скопійовано", "Copied"),
     "not_copied": ("Не вдалося скопіювати: виділіть текст самі", "It could not be copied: select the text yourself"),
+    "search_interface": ("Пошук: адреса, завдання, код", "Search: path, task, code"),
+    "shapes": ("Структури", "Structures"),
     # refusals in a browser
     "for_programs_only": ("Ця адреса для програм", "This address is for programs"),
     "for_programs_text": (
