@@ -98,6 +98,9 @@ class RefusedTests(WebCase):
             self.assertIn("The database is damaged", text)
             self.assertIn("tills.db: the database is malformed", text)
             self.assertIn(f"dmtwisted restore --state {self.shop.core.config.state}", text)
+            # Its style is within: whatever needs a login cannot be had.
+            self.assertIn("<style>", text)
+            self.assertNotRegex(text, "(src|href)=")
         self.assertIn("База даних пошкоджена", self.request("GET", "/dm/?lang=uk").body.decode())
 
     def test_login_unread(self) -> None:

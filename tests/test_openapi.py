@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
@@ -118,6 +119,18 @@ class DocumentTests(WebCase):
         self.assertEqual((answer.status, answer.header("content-type")), (200, "text/html; charset=utf-8"))
         self.assertRegex(answer.body, rb'"/dm/static/[0-9a-f]+/api.js"')
         self.assertNotIn(b"//", answer.body.replace(b"http://localhost:3939", b""))
+
+    def test_page_in_ukrainian(self) -> None:
+        """The page has each path for programs, each task and each member of a request in Ukrainian, too."""
+        texts = json.loads((files("web.openapi") / "uk.json").read_text("utf-8"))
+        wanted = {text for members in MEMBERS.values() for text in members.values()} | {task.title for task in ALL}
+        for ways in self.document["paths"].values():
+            wanted |= {way["description"] for way in ways.values() if way["tags"] != ["pages"]}
+        for tag in self.document["tags"]:
+            wanted |= {tag["name"], tag["description"]} if tag["name"] != "pages" else set()
+        self.assertEqual((wanted - set(texts), set(texts) - wanted), (set(), set()), "web/openapi/uk.json")
+        self.assertIn(texts[TAGS["tasks"]].encode(), self.request("GET", "/dm/api?lang=uk").body)
+        self.assertNotIn(texts[TAGS["tasks"]].encode(), self.request("GET", "/dm/api?lang=en").body)
 
     def test_collection(self) -> None:
         """The Postman collection of the documentation is the one that is made today; `make docs` writes it."""

@@ -102,7 +102,7 @@ class Page(HTMLParser):
         if self._open and self._open[-1] == "script":
             if data.strip():
                 self.data[self._script] = json.loads(data)
-        else:
+        elif self._open and self._open[-1] != "style":
             self.words.append(data)
 
 
@@ -1164,6 +1164,54 @@ class CodesTests(PageCase):
         self.assertEqual(self.get("/dm/main/codes.json", EN).json["1092"]["text"], Res.SHIFT_CLOSED.text.en)
 
 
+class BrowserTests(PageCase):
+    """A person with a browser at an address that has no page."""
+
+    def look(self, path: str, language: tuple[str, str] = EN) -> tuple[HttpAnswer, str]:
+        """The answer to a browser at ``path``, and what is to be read there."""
+        answer = self.request("GET", path, headers=[language, ("Accept", "text/html,*/*;q=0.8")])
+        return answer, Page(answer.body.decode()).text
+
+    def test_nothing_there(self) -> None:
+        """An address that leads nowhere is a page in the reader's language, which loads nothing; so is 405."""
+        for path, status, told in (
+            ("/nope", 404, "There is no such page"),
+            ("/dm/execute", 405, "This address is for programs"),
+            ("/logout", 405, "This address is for programs"),
+        ):
+            answer, text = self.look(path)
+            self.assertEqual(answer.status, status, path)
+            self.assertIn(told, text)
+            self.assertIn("default-src 'none'", answer.header("content-security-policy") or "")
+            self.assertEqual(Page(answer.body.decode()).links(), {"/dm/main/"})
+            self.assertEqual(answer.header("content-type"), "text/html; charset=utf-8")
+        self.assertIn("Такої сторінки немає", self.look("/nope", UK)[1])
+        self.assertIn("/dm/main/receipts", Page(self.look("/dm/main/nope")[0].body.decode()).links())
+
+    def test_refused(self) -> None:
+        """A refusal by the gate is one, too, with its reason."""
+        answer = self.request("GET", "/", headers=[EN, ("Accept", "text/html"), ("Host", "evil.example")])
+        self.assertEqual(answer.status, 421)
+        self.assertIn(
+            "The service refused Malformed request: the service does not know the name evil",
+            Page(answer.body.decode()).text,
+        )
+
+    def test_programs(self) -> None:
+        """Programs get JSON as ever, and under /api/ everybody does."""
+        for path, headers in (
+            ("/nope", [("Accept", "*/*")]),
+            ("/nope", []),
+            ("/dm/api/v3/nope", [("Accept", "text/html")]),
+            ("/dm/main/api/v1/nope", [("Accept", "text/html")]),
+        ):
+            answer = self.request("GET", path, headers=headers)
+            self.assertEqual((answer.status, answer.header("content-type")), (404, "application/json"), path)
+            self.assertEqual(set(answer.json), {"res", "errortxt", "errors"})
+        answer = self.request("POST", "/nope", {}, headers=[("Accept", "text/html")])
+        self.assertEqual(answer.header("content-type"), "application/json")
+
+
 class StaticTests(PageCase):
     """Style and scripts."""
 
@@ -1243,9 +1291,7 @@ class WordsTests(SynchronousTestCase):
         }
         self.assertEqual(set(words.FOR_SCRIPTS) - in_scripts - made_up, set())
         self.assertEqual(set(words.FOR_SCRIPTS) - set(words.WORDS), set())
-        code = "".join(
-            file.read_text("utf-8") for file in (WEB / "pages").glob("*.py") if not file.name.startswith("words")
-        )
+        code = "".join(file.read_text("utf-8") for file in WEB.rglob("*.py") if not file.name.startswith("words"))
         spare = set(words.WORDS) - asked - in_scripts - KINDS_AND_FATES
         for key in sorted(spare):
             made = f"{key.partition('_')[0]}_"

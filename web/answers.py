@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from html import escape
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +17,8 @@ from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
 from dmtwisted.results import Refused, Res, Text
+from web.pages.bare import bare_page
+from web.pages.words import speaker
 
 
 class Done(msgspec.Struct):
@@ -84,6 +87,23 @@ def language_of(request: IRequest, default: str) -> str:
     return _preferred(accepted) or default if accepted else default
 
 
+LANGUAGE_COOKIE = b"dm_lang"
+"""The cookie with the language that a person chose."""
+
+LANGUAGES = ("uk", "en")
+
+
+def page_language(request: IRequest, default: str) -> str:
+    """The language of a page: ``lang`` in the address, else the person's choice, else the browser's."""
+    asked: bytes = request.args.get(b"lang", [b""])[-1]
+    chosen: bytes = request.getCookie(LANGUAGE_COOKIE) or b""
+    for wish in (asked, chosen):
+        named = wish.decode("latin-1")
+        if named in LANGUAGES:
+            return named
+    return language_of(request, default)
+
+
 @lru_cache(maxsize=64)
 def _preferred(accepted: bytes) -> str:
     """The known language with the greatest weight; empty when there is none."""
@@ -140,10 +160,31 @@ def done_with(name: str, kind: type[msgspec.Struct], text: str) -> type[Any]:
 def error_answer(
     request: IRequest, status: int, refused: Refused, language: str, errors: list[tuple[str, str]] | None = None
 ) -> bytes:
-    """An error of the management interface (docs/reference/http-interface.md#management-errors)."""
+    """An error of the management interface (docs/reference/http-interface.md#management-errors).
+
+    A person who typed another address into a browser gets a page.
+    """
     refused = outside_tasks(refused)
+    if request.method in (b"GET", b"HEAD") and b"/api/" not in request.path and is_browser(request):
+        language = page_language(request, language)
+        return bare_page(request, status, language, *_in_words(status, refused.errortxt(language), language))
     problems = [Problem(path, text) for path, text in errors or ()]
     return json_answer(request, status, Error(refused.res.code, refused.errortxt(language), problems))
+
+
+def is_browser(request: IRequest) -> bool:
+    """Whether a browser shows the answer as a page."""
+    return b"text/html" in (request.getHeader(b"accept") or b"")
+
+
+def _in_words(status: int, why: str, language: str) -> tuple[str, str]:
+    """Title and content of the page for a refusal."""
+    say = speaker(language)
+    ways = {404: ("not_here", "not_here_text"), 405: ("for_programs_only", "for_programs_text")}
+    title, text = ways.get(status, ("refused_here", ""))
+    advice = f"<p>{escape(say(text))}</p>" if text else f"<p>{escape(why)}</p>"
+    home = f'<a class="button" href="/dm/main/">{escape(say("overview"))}</a>'
+    return escape(say(title)), f"{advice}\n{home}"
 
 
 def answer_later(request: Request, made: Deferred[bytes], headers: Mapping[bytes, list[bytes]]) -> int:

@@ -9,7 +9,10 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from dmtwisted.core import Core
-from web.pages.rendering import Pages
+from web.answers import page_language
+from web.pages.bare import bare_page
+from web.pages.rendering import environment
+from web.pages.words import speaker
 
 MOST_BACKUPS = 10
 """Backups that are shown, the newest."""
@@ -35,21 +38,24 @@ class DamagePage(Resource):
 
     def __init__(self, core: Core, default_language: str) -> None:
         super().__init__()
-        self._core = core
-        self._pages = Pages(default_language, core.config.service.training, lambda: False, lambda: False)
+        self._core, self._default_language = core, default_language
 
     def render(self, request: Request) -> bytes:
         """The page, with 503."""
         core = self._core
-        trusted = not core.access.on
-        return self._pages.page(
-            request,
-            "damaged.html",
-            503,
-            damage=core.store.damage if trusted else "",
-            backups=found_backups(core.config.state) if trusted else [],
-            state=str(core.config.state) if trusted else "",
+        language = page_language(request, self._default_language)
+        say, trusted = speaker(language), not core.access.on
+        body = (
+            environment(language)
+            .get_template("damaged.html")
+            .render(
+                t=say,
+                damage=core.store.damage if trusted else "",
+                backups=found_backups(core.config.state) if trusted else [],
+                state=str(core.config.state) if trusted else "",
+            )
         )
+        return bare_page(request, 503, language, say("damaged"), body, wide=True)
 
 
 def found_backups(state: Path) -> list[FoundBackup]:

@@ -1,53 +1,24 @@
-"""The login page: one form without other files, because nothing else is open before a login."""
+"""The login page: one form."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import hmac
 import secrets
 from html import escape
 from string import Template
 
+from twisted.web.iweb import IRequest
+
 from dmtwisted.results import Text
+from web.pages.bare import bare_page
 
-STYLE = """
-:root{color-scheme:light dark;--paper:#f6f7f4;--card:#fff;--ink:#17211d;--edge:#cdd5cf;--quiet:#4b5a53;--accent:#0b5d4b;--on:#fff;--bad:#8d1717}
-@media(prefers-color-scheme:dark){:root{--paper:#121815;--card:#1b2420;--ink:#e9f0ec;--edge:#3a4842;--quiet:#b3c2ba;--accent:#5fd0b0;--on:#06231b;--bad:#ffb9b2}}
-body{font:16px/1.5 system-ui,"Segoe UI",Roboto,"Noto Sans",sans-serif;margin:0;min-height:100vh;display:grid;place-items:center;background:var(--paper);color:var(--ink)}
-main{background:var(--card);padding:2rem;border:1px solid var(--edge);border-radius:.75rem;width:min(21rem,90vw);box-sizing:border-box}
-strong{color:var(--accent)}
-h1{font-size:1.6rem;line-height:1.25;margin:.25rem 0 1rem}
-label{display:block;margin:.75rem 0;font-weight:600}
-input{width:100%;min-height:2.75rem;box-sizing:border-box;padding:.5rem .6rem;font:inherit;border:1px solid var(--quiet);border-radius:.5rem;background:var(--paper);color:var(--ink)}
-button{width:100%;min-height:2.75rem;padding:.5rem;font:inherit;font-weight:600;border:0;border-radius:.5rem;background:var(--accent);color:var(--on);margin-top:.75rem;cursor:pointer}
-:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-p{margin:0 0 .5rem;color:var(--bad);font-weight:600}
-"""  # noqa: E501 - a style sheet
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="$language">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$title · dmtwisted</title>
-<style>$style</style>
-</head>
-<body>
-<main>
-<strong>dmtwisted</strong>
-<h1>$title</h1>
-<form method="post" action="/login">
+_FORM = Template("""<form method="post" action="/login">
 $trouble
 <input type="hidden" name="csrf" value="$csrf">
 <input type="hidden" name="next" value="$next">
 $fields
 <button>$enter</button>
-</form>
-</main>
-</body>
-</html>
-""")
+</form>""")
 
 _LOGIN_FIELDS = Template("""<label>$login<input name="login" autocomplete="username" required autofocus></label>
 <label>$password<input name="pass" type="password" autocomplete="current-password" required></label>""")
@@ -70,29 +41,20 @@ HOME = "/dm/main/"
 """The page after a login without another target."""
 
 
-def policy() -> bytes:
-    """What the page may load: nothing but its own style; no other page may frame it."""
-    digest = hashlib.sha256(STYLE.encode()).digest()
-    style = base64.b64encode(digest).decode()
-    return (
-        f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ).encode()
-
-
-def login_page(language: str, csrf: str, next: str, trouble: str = "", has_login: bool = True) -> bytes:
+def login_page(
+    request: IRequest, status: int, language: str, csrf: str, next: str, trouble: str = "", has_login: bool = True
+) -> bytes:
     """The page, with the trouble of the last attempt; without a login it asks for the one-time code."""
     texts = {"login": _LOGIN, "password": _PASSWORD, "code": CODE, "where": CODE_WHERE}
     fields = _LOGIN_FIELDS if has_login else _CODE_FIELD
-    return _PAGE.substitute(
-        language="en" if language == "en" else "uk",
-        style=STYLE,
-        title=_TITLE.for_language(language),
+    form = _FORM.substitute(
         fields=fields.substitute({name: text.for_language(language) for name, text in texts.items()}),
         enter=_ENTER.for_language(language),
         csrf=escape(csrf),
         next=escape(next),
-        trouble=f'<p role="alert">{escape(trouble)}</p>' if trouble else "",
-    ).encode()
+        trouble=f'<p class="trouble" role="alert">{escape(trouble)}</p>' if trouble else "",
+    )
+    return bare_page(request, status, language, _TITLE.for_language(language), form)
 
 
 def safe_next(wanted: str) -> str:

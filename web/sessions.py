@@ -13,11 +13,10 @@ from dmtwisted.access.login import PRESENT, Access, TryLater, WrongLogin
 from dmtwisted.access.passwords import LONGEST
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
-from web.answers import Done, error_answer, json_answer, language_of
+from web.answers import Done, error_answer, json_answer, language_of, page_language
 from web.gate import COOKIE, WRONG_CODE, tell_when
-from web.login_page import FormTokens, login_page, policy, safe_next
+from web.login_page import FormTokens, login_page, safe_next
 from web.management import answer_errors, lasting
-from web.pages.rendering import page_language
 
 LARGEST_LOGIN = 16 * 1024
 """The most bytes of a login's body."""
@@ -146,11 +145,7 @@ class SessionApi:
         if not (seed.isascii() and seed.replace("-", "").replace("_", "").isalnum() and len(seed) < 100):
             seed = self._forms.new_seed()
             _set_cookie(request, SEED, seed)
-        request.setResponseCode(status)
-        request.setHeader(b"content-type", b"text/html; charset=utf-8")
-        request.setHeader(b"content-security-policy", policy())
-        body = login_page(language, self._forms.token(seed), target, trouble, self._access.on)
-        return body if request.method != b"HEAD" else b""
+        return login_page(request, status, language, self._forms.token(seed), target, trouble, self._access.on)
 
 
 def _set_cookie(request: Any, name: bytes, value: str, more: str = "") -> None:

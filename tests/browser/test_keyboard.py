@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.browser.case import REAL
 from tests.browser.keyboard import KeyboardCase
-from tests.browser.test_accessible import ShopCase
+from tests.browser.shop import ShopCase
 from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.prro_shop import container, keys
 from tests.web_case import sale

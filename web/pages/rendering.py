@@ -19,7 +19,7 @@ import dmtwisted
 from dmtwisted.clock import kyiv
 from dmtwisted.money import hryvnias
 from dmtwisted.wording import wording
-from web.answers import language_of
+from web.answers import LANGUAGES, page_language
 from web.pages.setting_words import help_of, name_of, title_of
 from web.pages.static import versioned
 from web.pages.words import for_scripts, speaker
@@ -27,11 +27,6 @@ from web.rights import may, permit_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-LANGUAGE_COOKIE = b"dm_lang"
-"""The cookie with the language that a person chose."""
-
-LANGUAGES = ("uk", "en")
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -46,17 +41,6 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """Headers of every page."""
-
-
-def page_language(request: IRequest, default: str) -> str:
-    """The language of a page: ``lang`` in the address, else the person's choice, else the browser's."""
-    asked: bytes = request.args.get(b"lang", [b""])[-1]
-    chosen: bytes = request.getCookie(LANGUAGE_COOKIE) or b""
-    for wish in (asked, chosen):
-        named = wish.decode("latin-1")
-        if named in LANGUAGES:
-            return named
-    return language_of(request, default)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -473,7 +474,10 @@ class PageSite:
     @app.route("/dm/api", methods=["GET"])
     async def interface(self, request: IRequest) -> bytes:
         """Every path, task and result code of the interface, with examples to try."""
-        return self._pages.page(request, "api.html")
+        texts: dict[str, str] = {}
+        if self._pages.language(request) == "uk":
+            texts = msgspec.json.decode((files("web.openapi") / "uk.json").read_bytes())
+        return self._pages.page(request, "api.html", texts=texts)
 
     # Errors
 

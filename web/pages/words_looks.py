@@ -13,6 +13,15 @@ LOOKS: dict[str, tuple[str, str]] = {
     "copy": ("Скопіювати", "Copy"),
     "copied": ("Скопійовано", "Copied"),
     "not_copied": ("Не вдалося скопіювати: виділіть текст самі", "It could not be copied: select the text yourself"),
+    "search_interface": ("Пошук: адреса, завдання, код", "Search: path, task, code"),
+    "shapes": ("Структури", "Structures"),
+    # refusals in a browser
+    "for_programs_only": ("Ця адреса для програм", "This address is for programs"),
+    "for_programs_text": (
+        "Касова програма надсилає сюди запити, у браузері тут нічого дивитися. Спробуйте запит на сторінці «Запити».",
+        "Till programs send requests here; there is nothing to see in a browser. The page Requests lets you try one.",
+    ),
+    "refused_here": ("Сервіс відмовив", "The service refused"),
     # what stands in place of an empty list
     "show_all": ("Показати все", "Show everything"),
     "no_receipts_found": (

@@ -1,14 +1,20 @@
 // The interface for programs, from its OpenAPI document: groups of paths, their members, examples to try.
 
-import { $, ask, data, make, NoAnswer } from "./base.js";
+import { $, $$, ask, data, make, NoAnswer } from "./base.js";
 
 const place = $("#interface");
+
+/** The English `text` of the document in the language of the page. */
+const told = (text) => data.texts[text] ?? text ?? "";
+
+/** What a text says first, as summaries of the document do. */
+const brief = (text) => told(text).split(". ")[0].split("; ")[0].replace(/\.$/, "");
 
 const nameOf = (reference) => reference.split("/").pop();
 
 /** The text, with `back ticks` as code. */
 function prose(text) {
-  return (text ?? "").split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
+  return told(text).split("`").map((part, index) => (index % 2 ? make("code", {}, part) : part));
 }
 
 /** The type of a schema's value, in a word or two. */
@@ -28,34 +34,45 @@ function rowsOf(schema, before = "") {
       "tr",
       {},
       make("th", { scope: "row" }, make("code", {}, before + name)),
-      make("td", {}, ...prose(member.description), needed.includes(name) ? make("em", {}, ` (${data.required})`) : ""),
-      make("td", {}, make("code", {}, kindOf(member))),
+      make("td", { "data-label": data.meaning }, ...prose(member.description), needed.includes(name) ? make("em", {}, ` (${data.required})`) : ""),
+      make("td", { "data-label": data.type }, make("code", {}, kindOf(member))),
     ),
     ...(member.properties ? rowsOf(member, `${before}${name}.`) : []),
   ]);
 }
 
 function table(schema) {
+  const rows = rowsOf(schema);
+  if (!rows.length) return "";
   const head = [data.member, data.meaning, data.type].map((title) => make("th", { scope: "col" }, title));
   return make(
     "div",
-    { class: "wide", tabindex: "0" },
-    make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rowsOf(schema))),
+    { class: "scroll", tabindex: "0", role: "group", "aria-label": data.member },
+    make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)),
   );
 }
 
 const pretty = (value) => make("pre", { class: "code", tabindex: "0" }, JSON.stringify(value, null, 2));
 
 function folded(title, ...content) {
-  return make("details", {}, make("summary", {}, ...[].concat(title)), ...content);
+  return make("details", {}, make("summary", {}, ...[].concat(title)), ...content.filter((each) => each !== ""));
+}
+
+/** The same, to be found by `words`. */
+function entry(words, title, ...content) {
+  const made = folded(title, ...content);
+  made.dataset.find = words.join(" ").toLowerCase();
+  return made;
 }
 
 /** One example: the members of its request, the request, its answer, and a link to the console. */
 function exampleOf(path, name, example, answered, schemas) {
   const asked = "Ask" + name.split("-").map((word) => word[0].toUpperCase() + word.slice(1)).join("");
   const hash = encodeURIComponent(JSON.stringify({ path, body: example.value }));
-  return folded(
-    example.summary,
+  const task = example.value.fiscal?.task ?? example.value.pay?.task;
+  return entry(
+    [name, told(example.summary), example.summary, task === undefined ? "" : `task ${task}`],
+    told(example.summary),
     table(schemas[asked]),
     make("p", {}, make("a", { href: `/dm/main/console#${hash}` }, data.try_it)),
     make("h3", {}, data.request),
@@ -88,8 +105,11 @@ function operationOf(path, method, operation, schemas) {
     return make("li", {}, make("strong", {}, status), ` ${description} `, schema ? make("code", {}, kindOf(schema)) : "");
   });
   parts.push(folded(data.statuses, make("ul", {}, ...statuses)));
-  const title = [make("code", {}, `${method.toUpperCase()} ${path}`), ` ${operation.summary}`];
-  return folded(title, ...parts);
+  const title = [
+    make("span", { class: `method ${method}` }, method.toUpperCase()), " ", make("code", {}, path), " ",
+    make("span", {}, ...prose(brief(operation.description))),
+  ];
+  return entry([method, path, told(operation.description), operation.summary], title, ...parts);
 }
 
 function groupOf(tag, document) {
@@ -98,7 +118,14 @@ function groupOf(tag, document) {
       .filter(([, operation]) => operation.tags.includes(tag.name))
       .map(([method, operation]) => operationOf(path, method, operation, document.components.schemas)),
   );
-  return make("section", { class: "card" }, make("h2", {}, tag.name), make("p", {}, tag.description), ...found);
+  return make("section", { class: "card" }, make("h2", {}, told(tag.name)), make("p", {}, told(tag.description)), ...found);
+}
+
+function codesOf(catalogue) {
+  const lines = Object.entries(catalogue).map(([code, { text }]) =>
+    make("li", { "data-find": `${code} ${text}`.toLowerCase() }, make("a", { href: `/dm/main/codes?q=${code}` }, code), ` ${text}`),
+  );
+  return make("section", { class: "card", id: "codes", hidden: true }, make("h2", {}, data.codes), make("ul", {}, ...lines));
 }
 
 function schemasOf(schemas) {
@@ -106,13 +133,38 @@ function schemasOf(schemas) {
   const parts = shown.map(([name, schema]) =>
     folded(make("code", {}, name), make("p", {}, ...prose(schema.description)), table(schema)),
   );
-  return make("section", { class: "card" }, make("h2", {}, "schemas"), ...parts);
+  return make("section", { class: "card" }, make("h2", {}, data.shapes), ...parts);
+}
+
+/** Show what has all words of the search, with what stands above it. */
+function search() {
+  const wanted = $("#search").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (each) => wanted.every((word) => each.dataset.find.includes(word));
+  let found = 0;
+  for (const each of $$("[data-find]", place)) {
+    const above = each.parentElement.closest("[data-find]");
+    const here = fits(each) || (above !== null && fits(above));
+    each.hidden = !here && !$$("[data-find]", each).some(fits);
+    if (each.tagName === "DETAILS" && above === null) each.open = wanted.length > 0 && !fits(each) && !each.hidden;
+    if (wanted.length && fits(each)) found += 1;
+  }
+  for (const group of $$("section", place)) {
+    const parts = $$("[data-find]", group);
+    group.hidden = parts.length ? parts.every((each) => each.hidden) : wanted.length > 0;
+  }
+  // All codes at once are a page of their own.
+  if (!wanted.length) $("#codes").hidden = true;
+  $("#found").textContent = wanted.length ? `${data.found}: ${found}` : "";
 }
 
 try {
   const { json: document } = await ask("GET", "/dm/api/v3/openapi.json");
-  const groups = document.tags.map((tag) => groupOf(tag, document));
-  place.replaceChildren(...groups, schemasOf(document.components.schemas));
+  const { json: catalogue } = await ask("GET", "/dm/main/codes.json");
+  const groups = document.tags.filter((tag) => tag.name !== "pages").map((tag) => groupOf(tag, document));
+  place.replaceChildren(...groups, codesOf(catalogue), schemasOf(document.components.schemas));
+  $("#search").addEventListener("input", search);
+  $("#search").value = new URLSearchParams(location.search).get("q") ?? "";
+  search();
 } catch (error) {
   if (!(error instanceof NoAnswer)) throw error;
   place.replaceChildren(make("p", {}, data.not_loaded));
