@@ -36,7 +36,7 @@ class DamagePage(Resource):
     def __init__(self, core: Core, default_language: str) -> None:
         super().__init__()
         self._core = core
-        self._pages = Pages(default_language, core.config.service.training, lambda: False, lambda: False)
+        self._pages = Pages(default_language, core.config.service.training, lambda: False)
 
     def render(self, request: Request) -> bytes:
         """The page, with 503."""
