@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from dmtwisted.dispatch import Dispatcher
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.host_names import HostNames
 from dmtwisted.mail.service import CustomerPost
+from dmtwisted.needs import Needs
+from dmtwisted.observing import Observing
 from dmtwisted.outbox import Later, Never, Outbox
 from dmtwisted.papers import DEFAULT_PRINTER
 from dmtwisted.registers.customers import MAIL, PHONE
@@ -99,6 +102,13 @@ class Core:
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)
         self.post.among(self.devices, self.dispatcher.events, self.outbox.posted)
+        self.observing = Observing(self.devices, self.dispatcher.events, self.clock)
+        self.needs = Needs(
+            *(self.devices, store, self.clock, self.dispatcher.events, state),
+            lambda: self.exposed,
+            lambda: None if self.certificate is None else self.certificate.status().get("days_left"),
+        )
+        self.observing.changed = self.needs.soon
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
@@ -112,6 +122,20 @@ class Core:
         yield from (host for host in self.config.server.hosts if host not in CALLED)
         if self.certificate is not None:
             yield from self.certificate.names
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine is served."""
+        try:
+            loopback = all(ip_address(host).is_loopback for host in self.config.server.hosts)
+        except ValueError:
+            loopback = False
+        return loopback or not self.settings.now.extAccess
+
+    @property
+    def exposed(self) -> bool:
+        """Whether the network may change settings, without a login and a hardened profile."""
+        return not (self.local or self.config.server.hardened or self.access.on)
 
     @property
     def ready(self) -> bool:
@@ -143,6 +167,8 @@ class Core:
             await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()
         self._homecoming.start()
+        self.observing.start()
+        self.needs.start()
         self.outbox.start()
         self.retention.start()
         self.dispatcher.programs.start()
@@ -185,6 +211,7 @@ class Core:
                 await part.open()
             except StoreFailed as error:
                 self.log.error("cannot be read: {why}", why=str(error))
+        self.needs.start()
 
     def _now_ready(self) -> None:
         if self._soon_ready is not None:
@@ -203,6 +230,8 @@ class Core:
             self._soon_ready = None
         self._closing.stop()
         self._homecoming.stop()
+        self.observing.stop()
+        self.needs.stop()
         await self.retention.stop()
         await self.dispatcher.finish()
         giving_up = self.clock.callLater(TELLING_S, self.post.give_up)

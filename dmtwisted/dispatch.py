@@ -188,7 +188,7 @@ class Dispatcher:
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns
         until = turns.deadline()
-        if turns.busy:
+        if turns.taken:
             asked = self._clock.steady()
             await turns.take(until)
             self.tally.turn(device.kind, self._clock.steady() - asked)

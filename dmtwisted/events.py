@@ -81,6 +81,11 @@ class Events:
         self._kept.clear()
         return False
 
+    @property
+    def attended(self) -> bool:
+        """Whether somebody listens now, such as an open page."""
+        return bool(self._listeners)
+
     def publish(self, kind: str, /, **data: Any) -> None:
         """Publish an event to all listeners, even if one of them fails."""
         if not self.watched:

@@ -18,6 +18,7 @@ import dmtwisted
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import REGISTER, TERMINAL
+from dmtwisted.observed import Inquired
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.tally import BOUNDS, Durations, Tally
 from dmtwisted.watching import state_of
@@ -49,6 +50,8 @@ METRICS: dict[str, tuple[str, str]] = {
     "dmtwisted_register_unverified": ("gauge", "1 while a register takes the tax service's answers unverified."),
     "dmtwisted_register_answers_refused_total": ("counter", "Answers of the tax service that somebody else signed."),
     "dmtwisted_terminal_in_doubt": ("gauge", "1 while a terminal does not know what became of a payment."),
+    "dmtwisted_needs": ("gauge", "1 for each thing that needs a person, as the pages list it."),
+    "dmtwisted_device_seen_seconds": ("gauge", "Seconds since a device last worked or answered."),
     "dmtwisted_unfinished_operations": ("gauge", "Operations under way, and those whose end is not known."),
     "dmtwisted_database_damaged": ("gauge", "1 when the database can be read at best."),
     "dmtwisted_certificate_days": ("gauge", "Whole days that the certificate of HTTPS is still good for."),
@@ -98,6 +101,8 @@ async def render(core: Core) -> bytes:
     now = core.clock.now()
     for device in list(core.devices)[:MOST_DEVICES]:
         await _device(page, device, now)
+    for need in (await core.needs.fresh())[:MOST_DEVICES]:
+        page.add("dmtwisted_needs", 1, {"code": need.code, "level": need.level, "device": need.device})
     with suppress(StoreFailed):
         page.add("dmtwisted_unfinished_operations", len(await core.store.unresolved(None)))
     if core.certificate is not None and "days_left" in (status := core.certificate.status()):
@@ -130,6 +135,8 @@ async def _device(page: Page, device: Device, now: int) -> None:
         state = {"error": "?"}
     page.add("dmtwisted_device_up", "error" not in state, labels)
     page.add("dmtwisted_device_busy", device.turns.busy, labels)
+    if isinstance(device.built, Inquired) and device.built.observed.age is not None:
+        page.add("dmtwisted_device_seen_seconds", round(device.built.observed.age, 3), labels)
     if "error" in state:
         return
     if device.kind == REGISTER:

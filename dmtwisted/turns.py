@@ -6,11 +6,14 @@ A busy register refuses the next task at once; printers and terminals let tasks 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Literal, TypeVar
 
 from twisted.internet.defer import DeferredLock, TimeoutError
 from twisted.internet.interfaces import IReactorTime
 
 from dmtwisted.results import Refused, Res
+
+T = TypeVar("T")
 
 MINI_QUEUE = 15.0
 """Seconds that a task waits for a busy printer or terminal (specification 1.9, 8)."""
@@ -46,11 +49,32 @@ class Turns:
     ) -> None:
         self._clock, self._patience, self._own = clock, patience, own
         self._lock = DeferredLock()
+        self._lent = False
 
     @property
     def busy(self) -> bool:
-        """Whether a task is running now."""
+        """Whether a task is running now; a question (`lend`) is none."""
+        return self._lock.locked and not self._lent
+
+    @property
+    def taken(self) -> bool:
+        """Whether the next task has to wait, be it for a question."""
         return self._lock.locked
+
+    async def lend(self, question: Callable[[], Awaitable[T]]) -> T | Literal[False]:
+        """Ask the device ``question`` between two tasks; a task that comes meanwhile waits for its end.
+
+        :returns: its answer; false when the device is taken now.
+        """
+        if self._lock.locked:
+            return False
+        self._lock.acquire()
+        self._lent = True
+        try:
+            return await question()
+        finally:
+            self._lent = False
+            self._lock.release()
 
     def turn(self) -> DeferredLock:
         """Within ``async with turns.turn()`` no other task has the device; the turn may take long to come.

@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from dmtwisted.devices.devices import Device, Devices, TerminalDevice
 from dmtwisted.devices.driver import PRINTER, REGISTER
 from dmtwisted.events import Event, Events
+from dmtwisted.observed import Inquired
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.terminals.interface import TerminalProgress
@@ -33,7 +34,8 @@ async def state_of(device: Device) -> dict[str, Any]:
 
     :raises StoreFailed: when the store cannot be read.
     """
-    return {"busy": device.turns.busy, **await device.built.state()}
+    observed = device.built.observed.state() if isinstance(device.built, Inquired) else {"health": "unknown"}
+    return {"busy": device.turns.busy, **observed, **await device.built.state()}
 
 
 class Watching:

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from dmtwisted.devices.driver import REGISTER, BadSettings
-from dmtwisted.doctor.devices import _unusual
+from dmtwisted.needs import of_device
 from dmtwisted.registers.drivers.training import TrainingSettings
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.results import Refused, Res
@@ -727,7 +727,7 @@ class RealAndSimulatedTests(_Devices):
             self.assertNotIn("nothing is sent", shown)
         self.in_business()
         shown = self.request("GET", "/dm/", headers=[("Accept-Language", "en")]).body.decode()
-        self.assertEqual(shown.count("training device"), 2)
+        self.assertEqual(shown.count(">training device<"), 2)
         self.assertNotIn("raining mode", shown)
 
     def test_doctor(self) -> None:
@@ -742,11 +742,11 @@ class RealAndSimulatedTests(_Devices):
         devices = self.shop.core.devices
         words = ("sends real documents", "training device")
         return {
-            finding.about: word
+            need.device: word
             for device in devices
-            for finding in _unusual(device, devices)
+            for need in of_device(device, {}, devices.mark(device), 0)
             for word in words
-            if word in finding.text.en
+            if word in need.text.en
         }
 
 

@@ -741,7 +741,7 @@ class CommandTests(FaultCase):
         status, said = self.told("--json", "--port", "4977")
         told = json.loads(said)
         self.assertEqual((status, told["status"], len(tried)), (1, 1, 1))
-        self.assertEqual({"check", "level", "about", "text", "advice", "fix"}, set(told["findings"][0]))
+        self.assertEqual({"check", "level", "about", "text", "advice", "fix", "code"}, set(told["findings"][0]))
         self.patch(command, "_database", lambda config: database.look(self.folder / "none"))
         self.told("--json", "--port", "4977")
         self.assertEqual(len(tried), 1)

@@ -214,6 +214,8 @@ OTHERS = (
     "web.",
     "dmtwisted.closing",
     "dmtwisted.core",
+    "dmtwisted.needs",
+    "dmtwisted.observing",
     "dmtwisted.outbox",
 )
 """Owners of other timers: connections to the server, the closing of shifts, letters."""

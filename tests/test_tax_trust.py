@@ -14,6 +14,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.test.requesthelper import DummyRequest
 
+from dmtwisted.access.roles import ANYONE
 from dmtwisted.commands import tax
 from dmtwisted.commands.tax import TaxOptions, run
 from dmtwisted.diagnostics import gather
@@ -38,7 +39,6 @@ from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, hurry
 from tests.test_prro import PrroCase
 from web.pages.rendering import Pages
-from web.pages.service import warned_of
 
 NOW = datetime.fromtimestamp(MORNING, UTC)
 REAL = "https://fs.tax.gov.ua:8643/fs"
@@ -306,12 +306,16 @@ class AnswerTests(PrroCase):
 
     def test_every_page(self) -> None:
         """Each page names the registers whose answers are not verified, until a list is trusted."""
-        self.assertEqual(list(warned_of(self.shop.core).unverified), ["one", "two"])
-        pages = Pages("en", False, lambda: False, lambda: False, lambda: warned_of(self.shop.core))
+        needs = self.shop.core.needs
+        self.shop.done(needs.look())
+        pages = Pages("en", False, lambda: False, needs.seen)
         request: Any = DummyRequest([b"dm"])
-        request.path, request.getCookie = b"/dm/", lambda name: None
-        self.assertIn("not verified: anyone could", pages.page(request, "not_here.html").decode())
+        request.path, request.getCookie, request.permit = b"/dm/", lambda name: None, ANYONE
+        shown = pages.page(request, "not_here.html").decode()
+        self.assertEqual(shown.count("answers are not verified"), 2)
+        self.assertIn('href="/dm/main/settings/doctor"', shown)
         self.trust()
+        self.shop.done(needs.look())
         self.assertNotIn("not verified", pages.page(request, "not_here.html").decode())
 
     def test_trusted(self) -> None:

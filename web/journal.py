@@ -25,6 +25,7 @@ from dmtwisted.registers.lost_online import OnlineCopyRecord, online_copy_of
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.unfinished import OPEN
 from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, language_of, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
@@ -36,9 +37,6 @@ KINDS = ("fiscal", "untagged", "pay", "doc", "pkg")
 
 FILTERS = ("device", "key", "kind", "state", "from", "to", "page", "page_size")
 """The filters of a list (docs/reference/http-interface.md#lists)."""
-
-UNFINISHED = (State.INTENDED, State.UNKNOWN)
-"""States without a known outcome: a person may have to check."""
 
 _ADVICE = {
     "fiscal": Text(
@@ -283,7 +281,7 @@ class JournalApi:
 
 def _advice(row: OperationRow, language: str) -> str:
     """What a person can do about an operation; empty when it has ended."""
-    return _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language) if row.state in UNFINISHED else ""
+    return _ADVICE.get(row.kind, _USUAL_ADVICE).for_language(language) if row.state in OPEN else ""
 
 
 class SlipPrint(msgspec.Struct, forbid_unknown_fields=True):
@@ -343,7 +341,7 @@ def _states(text: str) -> list[State]:
     if not text:
         return []
     if text == "unfinished":
-        return list(UNFINISHED)
+        return list(OPEN)
     try:
         return [State(text)]
     except ValueError:

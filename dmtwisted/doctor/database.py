@@ -113,7 +113,7 @@ def unfinished(count: int) -> Finding:
         "Open the overview (/dm/main/): it says what to do about each of them.",
     )
     text = Text(f"Незавершених операцій: {count}", f"{count} operations are unfinished")
-    return warn(Check.DATABASE, text, advice)
+    return warn(Check.DATABASE, text, advice)._replace(code="unfinished")
 
 
 def unreachable(why: str) -> Finding:

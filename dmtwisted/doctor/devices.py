@@ -7,10 +7,12 @@ from typing import Any
 from twisted.internet.defer import Deferred, gatherResults
 
 from dmtwisted.clock import ServiceClock, day_of
-from dmtwisted.devices.devices import Device, Devices, register_settings
+from dmtwisted.devices.devices import Device, Devices, UnusableDevice
 from dmtwisted.devices.driver import OTHER, REGISTER
 from dmtwisted.doctor.clock import compare, http_date
-from dmtwisted.doctor.findings import Check, Finding, Level, bad, good, warn
+from dmtwisted.doctor.findings import Check, Finding, Level, bad, good, of_need, warn
+from dmtwisted.needs import key_days, needs_of
+from dmtwisted.observed import Inquired
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import odd_means, proposals
 from dmtwisted.registers.prro.settings import PrroSettings
@@ -18,9 +20,6 @@ from dmtwisted.registers.settings import RegisterSettings, coming
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
-
-KEY_DAYS = 14
-"""Days left of a signing key from which there is a warning, unless the register's settings say more."""
 
 
 async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
@@ -33,60 +32,48 @@ async def look(devices: Devices, clock: ServiceClock) -> list[Finding]:
 
 
 async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[Finding]:
-    found = [await _device(device, devices), *_unusual(device, devices), *_files(device, devices)]
+    found = [*await _device(device, devices), *_files(device, devices)]
     found += _coming(device, day_of(clock.now()))
     if device.kind == REGISTER:
         try:
             found += [*await _key(device), *await _tax_service(device, clock), *_law(device, day_of(clock.now()))]
         except (Refused, StoreFailed) as error:
             found.append(_fails(device.name, wording(error)))
-    return found
+    # What the checks have just shown of the device is part of this.
+    device = devices.by_id(device.row.dev_id)
+    return found + [of_need(need) for need in await needs_of(device, devices, clock.now())]
 
 
-async def _device(device: Device, devices: Devices) -> Finding:
+async def _device(device: Device, devices: Devices) -> list[Finding]:
     name = device.name
     if device.turns.busy:
-        return good(Check.DEVICE, f"{name}: саме працює, не турбуємо", f"{name}: busy now, not checked", name)
+        return [good(Check.DEVICE, f"{name}: саме працює, не турбуємо", f"{name}: busy now, not checked", name)]
     if device.kind == OTHER:
-        return good(Check.DEVICE, f"{name}: записаний", f"{name}: recorded", name)
+        return [good(Check.DEVICE, f"{name}: записаний", f"{name}: recorded", name)]
+    observed = device.built.observed if isinstance(device.built, Inquired) else None
     try:
         async with device.turns.owned():
-            await devices.by_id(device.row.dev_id).built.check()
+            built = devices.by_id(device.row.dev_id).built
+            observed = built.observed if isinstance(built, Inquired) else None
+            await built.check()
     except Refused as refused:
         if refused.res is Res.DEVICE_BUSY:
-            return good(Check.DEVICE, f"{name}: працює з іншим сервісом", f"{name}: used by another service", name)
+            return [good(Check.DEVICE, f"{name}: працює з іншим сервісом", f"{name}: used by another service", name)]
+        if isinstance(device, UnusableDevice):
+            # It needs a person, and is listed with that.
+            return []
+        if observed is not None:
+            observed.failed(refused, task=False)
+            return []
         both = refused.words()
         text = Text(f"{name} не працює: {both.uk}", f"{name} does not work: {both.en}")
-        return bad(Check.DEVICE, text, Text(refused.res.cashier.uk, refused.res.cashier.en), name)
+        return [bad(Check.DEVICE, text, Text(refused.res.cashier.uk, refused.res.cashier.en), name)]
     except Exception as error:
         # A fault of a driver is a finding too, and the other devices are still checked.
-        return _fails(name, wording(f"{type(error).__name__}: {error}"))
-    return good(Check.DEVICE, f"{name} відповідає", f"{name} answers", name)
-
-
-def _unusual(device: Device, devices: Devices) -> list[Finding]:
-    """A real register in training mode, or a simulated device outside of it."""
-    mark, name = devices.mark(device), device.name
-    if mark == "real":
-        text = Text(
-            f"{name}: навчальний режим, але ця каса надсилає справжні документи до податкової",
-            f"{name}: training mode, but this register sends real documents to the tax service",
-        )
-        advice = Text(
-            "Для навчання використовуйте навчальну касу, а цю видаліть або перенесіть на робочий сервіс.",
-            "Use a training register for practice; delete this one or move it to a service without --training.",
-        )
-        return [warn(Check.DEVICE, text, advice, name)]
-    if mark == "simulated":
-        text = Text(
-            f"{name}: навчальний пристрій у робочому сервісі", f"{name}: a training device in a service that is real"
-        )
-        advice = Text(
-            "Видаліть його: чеки, оплати й друк на ньому несправжні.",
-            "Delete it: its receipts, payments and prints are not real.",
-        )
-        return [warn(Check.DEVICE, text, advice, name)]
-    return []
+        return [_fails(name, wording(f"{type(error).__name__}: {error}"))]
+    if observed is not None:
+        observed.worked(task=False)
+    return [good(Check.DEVICE, f"{name} відповідає", f"{name} answers", name)]
 
 
 def _files(device: Device, devices: Devices) -> list[Finding]:
@@ -125,28 +112,10 @@ def _fails(name: str, why: Text) -> Finding:
 
 async def _key(device: Device) -> list[Finding]:
     state: dict[str, Any] = await device.built.state()
-    if "key_days_left" not in state:
+    days = state.get("key_days_left")
+    if days is None or days < key_days(device):
         return []
-    name, days = device.name, state["key_days_left"]
-    if days is None:
-        advice = Text(
-            "Завантажте файл ключа на сторінці каси (/dm/).",
-            "Upload the key file on the register's page (/dm/).",
-        )
-        text = Text(f"{name}: немає ключа підпису", f"{name}: there is no signing key")
-        return [bad(Check.KEYS, text, advice, name)]
-    advice = Text(
-        "Отримайте новий ключ і завантажте його на сторінці каси до цього дня.",
-        "Get a new key and upload it on the register's page before that day.",
-    )
-    if days < 0:
-        text = Text(f"{name}: ключ підпису прострочений", f"{name}: the signing key has expired")
-        return [bad(Check.KEYS, text, advice, name)]
-    if days < max(KEY_DAYS, register_settings(device).warn_key_days):
-        text = Text(
-            f"{name}: ключ підпису закінчується за {days} дн.", f"{name}: the signing key expires in {days} days"
-        )
-        return [warn(Check.KEYS, text, advice, name)]
+    name = device.name
     return [good(Check.KEYS, f"{name}: ключ дійсний ще {days} дн.", f"{name}: key valid for {days} days", name)]
 
 
@@ -154,7 +123,7 @@ async def _tax_service(device: Device, clock: ServiceClock) -> list[Finding]:
     if not isinstance(device.built, TaxServiceRegister) or not isinstance(device.settings, PrroSettings):
         return []
     name, url = device.name, device.settings.server_url
-    found = [await _unverified(device)] if device.built.unverified else []
+    found: list[Finding] = []
     ahead = await device.built.ahead()
     if ahead is not None:
         reached = good(Check.TAX, f"{name}: податкова відповідає", f"{name}: the tax service answers", name)
@@ -192,18 +161,3 @@ def _law(device: Device, day: str) -> list[Finding]:
         # The list is known from the press alone, so a register that goes by its own names is well.
         found.append(Finding(Check.TAX, Level.GOOD, text, advice, name))
     return found
-
-
-async def _unverified(device: Device) -> Finding:
-    state: dict[str, Any] = await device.built.state()
-    signer = state.get("answers_signed_by")
-    text = Text(
-        f"{device.name}: відповіді податкової не перевіряються" + (f"; останню підписав {signer}" if signer else ""),
-        f"{device.name}: the tax service's answers are not verified"
-        + (f"; {signer} signed the last" if signer else ""),
-    )
-    advice = Text(
-        "Завантажте опублікований державою CACertificates.p7b і виконайте dmtwisted tax trust CACertificates.p7b.",
-        "Download CACertificates.p7b, which the state publishes, and run dmtwisted tax trust CACertificates.p7b.",
-    )
-    return warn(Check.TAX, text, advice, device.name)

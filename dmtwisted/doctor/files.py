@@ -13,20 +13,13 @@ from pathlib import Path
 
 from dmtwisted.clock import kyiv
 from dmtwisted.config import BACKUPS, TLS_FOLDER, Config, ConfigError
-from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, warn
+from dmtwisted.doctor.findings import Check, Finding, Fix, bad, good, of_need, warn
+from dmtwisted.needs import newest_backup, of_backup, of_disk
 from dmtwisted.registers.channels.evidence import FOLDER, kept_in
 from dmtwisted.results import Text, joined
 from dmtwisted.secrets import KEY_FILE, Secrets, SecretsError
 from dmtwisted.state_folder import prepare_state
 from dmtwisted.wording import wording
-
-LEAST_FREE, LITTLE_FREE = 200 << 20, 2 << 30
-"""Bytes free on the disk: below the first sales are in danger, below the second there is a warning."""
-
-OLD_BACKUP_DAYS = 7
-"""Days after which the newest backup is too old."""
-
-DAY = 86_400
 
 
 def look(config: Config, now: float) -> list[Finding]:
@@ -147,16 +140,10 @@ def _disk(state: Path) -> Finding:
             f"Не видно, скільки місця на диску: {error.strerror}", f"Free disk space is unknown: {error.strerror}"
         )
         return bad(Check.DISK, text, Text("Перевірте диск.", "Check the disk."))
-    uk, en = f"Вільно на диску {free / 1e9:.1f} ГБ", f"{free / 1e9:.1f} GB are free on the disk"
-    if free >= LITTLE_FREE:
-        return good(Check.DISK, uk, en)
-    advice = Text(
-        "Звільніть місце: старі копії в теці backups, журнали, чужі файли. Без місця чеки не приймаються.",
-        "Free some space: old files in the folder backups, logs, other files. Without space receipts are refused.",
-    )
-    if free < LEAST_FREE:
-        return bad(Check.DISK, Text(f"{uk}: диск майже повний", f"{en}: the disk is nearly full"), advice)
-    return warn(Check.DISK, Text(f"{uk}: замало", f"{en}: too little"), advice)
+    found = of_disk(free)
+    if found:
+        return of_need(found[0])
+    return good(Check.DISK, f"Вільно на диску {free / 1e9:.1f} ГБ", f"{free / 1e9:.1f} GB are free on the disk")
 
 
 def _secrets(state: Path) -> list[Finding]:
@@ -200,21 +187,12 @@ def _evidence(state: Path) -> list[Finding]:
 def _backup(config: Config, now: float) -> list[Finding]:
     if config.service.training:
         return []
-    made = sorted((config.state / BACKUPS).glob("*.tar.gz"), reverse=True)
-    try:
-        days = int((now - made[0].stat().st_mtime) // DAY) if made else None
-    except OSError:
-        days = None
-    if days is None:
-        text = Text("Резервної копії ще немає", "There is no backup yet")
-    elif days > OLD_BACKUP_DAYS:
-        text = Text(f"Остання резервна копія зроблена {days} дн. тому", f"The newest backup is {days} days old")
-    else:
-        return [good(Check.BACKUP, f"Резервна копія: {made[0].name}", f"The newest backup is {made[0].name}")]
-    advice = Text(
-        "Зробіть копію: dmtwisted backup, щодня за розкладом.", "Make one: dmtwisted backup, daily by a timer."
-    )
-    return [warn(Check.BACKUP, text, advice, fix=Fix.BACKUP)]
+    found = of_backup(newest_backup(config.state, now))
+    made = sorted((config.state / BACKUPS).glob("*.tar.gz"))
+    names = made[-1].name if made else ""
+    return [of_need(need) for need in found] or [
+        good(Check.BACKUP, f"Резервна копія: {names}", f"The newest backup is {names}")
+    ]
 
 
 def _log(config: Config) -> list[Finding]:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from dmtwisted.needs import Need
 from dmtwisted.results import Text
 
 
@@ -62,6 +63,8 @@ class FindingRecord(msgspec.Struct):
     text: str
     advice: str
     fix: Fix
+    code: str = ""
+    """The code of what needs a person, as in metrics and events; empty for all else."""
 
 
 class Finding(NamedTuple):
@@ -73,11 +76,12 @@ class Finding(NamedTuple):
     advice: Text = NOTHING
     about: str = ""
     fix: Fix = Fix.NONE
+    code: str = ""
 
     def record(self, language: str) -> FindingRecord:
         """The finding for programs, in one language."""
         text, advice = self.text.for_language(language), self.advice.for_language(language)
-        return FindingRecord(self.check, self.level, self.about, text, advice, self.fix)
+        return FindingRecord(self.check, self.level, self.about, text, advice, self.fix, self.code)
 
 
 def good(check: Check, uk: str, en: str, about: str = "") -> Finding:
@@ -93,6 +97,12 @@ def warn(check: Check, text: Text, advice: Text, about: str = "", fix: Fix = Fix
 def bad(check: Check, text: Text, advice: Text, about: str = "", fix: Fix = Fix.NONE) -> Finding:
     """A finding that something does not work."""
     return Finding(check, Level.BAD, text, advice, about, fix)
+
+
+def of_need(need: Need) -> Finding:
+    """What needs a person, as a finding."""
+    fix = Fix.BACKUP if need.code == "backup" else Fix.NONE
+    return Finding(Check(need.area), Level(need.level), need.words, need.advice, need.device, fix, need.code)
 
 
 _ORDER = list(Check)

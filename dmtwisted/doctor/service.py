@@ -11,7 +11,7 @@ from dmtwisted.clock import wall
 from dmtwisted.config import Config
 from dmtwisted.core import Core
 from dmtwisted.doctor import clock, database, devices, files, tls
-from dmtwisted.doctor.findings import Check, Finding, Fix, good, in_order, warn
+from dmtwisted.doctor.findings import Check, Finding, Fix, good, in_order, of_need, warn
 from dmtwisted.host_names import HostNames
 from dmtwisted.results import Text
 from dmtwisted.store.facts import facts_of
@@ -89,6 +89,10 @@ class Doctor:
         found += of_names(core.hosts)
         found += weak_keys(core.access.keys)
         found += await devices.look(core.devices, core.clock)
+        # The list of the pages, once: of unfinished operations it knows which device they belong to.
+        found = [one for one in found if one.code != "unfinished"]
+        known = {(one.code, one.about) for one in found}
+        found += [of_need(need) for need in await core.needs.look() if (need.code, need.device) not in known]
         self.found, self.at = in_order(found), core.clock.now()
         return self.found
 

@@ -43,6 +43,8 @@ class IPrinterWay(Interface):
     def deliver(job: Job) -> Delivering:
         """Begin to deliver ``job``; one at a time."""
 
+    asked = Attribute("Whether it can be asked for its status beside jobs.")
+
     async def status() -> PrinterStatus | None:
         """The status of the printer; `None` when it cannot be queried on this way.
 

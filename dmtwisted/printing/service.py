@@ -30,10 +30,22 @@ from dmtwisted.answers import success
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents.model import Cut, Drawer, Element
+from dmtwisted.observed import Observed
 from dmtwisted.printing.composing import Composed, composed, read
 from dmtwisted.printing.interface import IPrinterWay
 from dmtwisted.printing.jobs import PRINT, REPRINT, Job, Jobs, decode_job, form_of, job_of
-from dmtwisted.printing.result import BUSY, CANCELLED, CLOSED, LATE, NO_QUEUE, Fate, PrinterInfo, PrintResult
+from dmtwisted.printing.result import (
+    AGAIN,
+    BUSY,
+    CANCELLED,
+    CLOSED,
+    LATE,
+    NO_QUEUE,
+    RESTART,
+    Fate,
+    PrinterInfo,
+    PrintResult,
+)
 from dmtwisted.printing.test_page import test_page
 from dmtwisted.printing.under_way import UnderWay
 from dmtwisted.requests import Members, TaskRequest, malformed
@@ -45,9 +57,13 @@ from dmtwisted.turns import MINI_QUEUE, acquire
 from dmtwisted.wording import wording
 from protocols.errors import WireError
 from protocols.printers.queues import UnknownQueue
+from protocols.printers.status import PrinterStatus
 
 DELIVERY = 5.0
 """Seconds after which the caller is answered, delivered or not (specification 8)."""
+
+OWN_REASONS = frozenset({BUSY, CLOSED, RESTART, AGAIN})
+"""Reasons for which a job was not printed that say nothing about the printer."""
 
 TEST_PAGE, FINDER = 1, 2
 """Values of ``doc.test``: the test page; the code tables, to find the right number."""
@@ -67,6 +83,10 @@ class PrinterService:
         self._under_way: UnderWay | None = None
         self._on_line: int | None = None
         self._closed = False
+        self.observed = Observed(clock)
+        self.status: PrinterStatus | None = None
+        """What it answered when it was asked last; `None` when it says nothing of its paper, cover and drawer."""
+        self._drawer_open: float | None = None
 
     # Tasks
 
@@ -213,9 +233,17 @@ class PrinterService:
         if under_way.verdict is None:
             # The verdict may still come, and is stored then; the caller gets what is certain now.
             ending.addErrback(self._broken)
+            self._note(result)
             return result
         reason, stored = await ending
         return msgspec.structs.replace(result, fate=under_way.verdict.outcome.value, reason=reason, stored=stored)
+
+    def _note(self, result: PrintResult) -> None:
+        """What the fate of a job shows about the printer."""
+        if result.on_paper:
+            self.observed.worked()
+        elif result.reason not in OWN_REASONS:
+            self.observed.failed(result.refused())
 
     async def _store_verdict(self, n: int, job: Job, under_way: UnderWay) -> tuple[str, bool]:
         """Wait for the verdict, store it, and give the line to the next job.
@@ -231,6 +259,7 @@ class PrinterService:
                 reason = CLOSED
             if fate in ("not_printed", "unknown"):
                 self.log.warn("{device}: job {n} is {fate}: {why}", device=self._name, n=n, fate=fate, why=reason)
+            self._note(PrintResult(n, fate, reason))
             stored = await self._jobs.end(n, job, fate, reason)
             reached("print.outcome-stored")
             return reason, stored
@@ -256,16 +285,47 @@ class PrinterService:
             await self._take_line(self._clock.steady() + DELIVERY)
         except Refused:
             raise PrintResult(0, "not_printed", BUSY).refused() from None
+        await self._ask()
+
+    async def _ask(self) -> bool | None:
+        """Query the status on the line, which is given back then; `None` when the printer says nothing.
+
+        :raises Refused: when it would not print.
+        """
         try:
-            status = await self._way.status()
+            self.status = status = await self._way.status()
         except UnknownQueue:
             raise PrintResult(0, "not_printed", NO_QUEUE).refused() from None
         except (WireError, CancelledError):
             raise PrintResult(0, "not_printed", "silent").refused() from None
         finally:
             self._line.release()
-        if status is not None and status.reason is not None:
+        if status is None:
+            return None
+        if not status.drawer_open:
+            self._drawer_open = None
+        elif self._drawer_open is None:
+            self._drawer_open = self._clock.steady()
+        if status.reason is not None:
             raise PrintResult(0, "not_printed", status.reason).refused()
+        return True
+
+    @property
+    def drawer_open_for(self) -> float:
+        """Seconds for which the drawer was open, each time that the printer was asked."""
+        return 0.0 if self._drawer_open is None else self._clock.steady() - self._drawer_open
+
+    async def inquire(self) -> bool | None:
+        """Whether it would print, as `check`, but not while a job waits for its verdict: see `Inquired`.
+
+        :raises Refused: when it would not print.
+        """
+        if not self._way.asked:
+            return None
+        if self._line.locked:
+            return False
+        self._line.acquire()
+        return await self._ask()
 
     async def state(self) -> dict[str, object]:
         """The last job, without querying the printer."""

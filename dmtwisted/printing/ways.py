@@ -34,7 +34,7 @@ class _Profiled:
     """The paper and the language of a printer, from its profile."""
 
     def __init__(self, profile: Profile) -> None:
-        self.profile = profile
+        self.profile, self.asked = profile, profile.answers
         self.columns, self.dots, self.page = profile.columns(), profile.dots, profile.best_page()
 
     def finder(self) -> Job:
@@ -148,6 +148,7 @@ class QueueWay(_Profiled):
 
     def __init__(self, profile: Profile, queue: IPrintQueue, patience: float = WATCHED) -> None:
         super().__init__(profile)
+        self.asked = True
         self._queue, self._patience = queue, patience
 
     def deliver(self, job: Job) -> Delivering:

@@ -26,9 +26,18 @@ from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
+from dmtwisted.observed import Observed
 from dmtwisted.registers import infos, kept, totals
 from dmtwisted.registers.asking import Asking, Became
-from dmtwisted.registers.channels.interface import Absent, Accepted, ChannelOutcome, IFiscalChannel, Rejected, Unknown
+from dmtwisted.registers.channels.interface import (
+    Absent,
+    Accepted,
+    Away,
+    ChannelOutcome,
+    IFiscalChannel,
+    Rejected,
+    Unknown,
+)
 from dmtwisted.registers.customers import letters
 from dmtwisted.registers.kept import Kept, Moments, Reach, Revocation
 from dmtwisted.registers.mark_rules import MarkRules, taken
@@ -45,6 +54,21 @@ from dmtwisted.wording import wording
 
 VOIDS = 8
 """Void operations under one number that are remembered."""
+
+AT_FAULT = frozenset(
+    {
+        Res.TAX_SERVICE_UNREACHABLE,
+        Res.TAX_SERVICE_ERROR,
+        Res.SIGNING_FAILED,
+        Res.KEY_NOT_LOADED,
+        Res.SIGNING_NOT_SET_UP,
+        Res.CLOCK_DIFFERS,
+        Res.REGISTER_ELSEWHERE,
+        Res.VERSION_UNSUPPORTED,
+        Res.FISCAL_NUMBER_EMPTY,
+    }
+)
+"""Why no document of a register can be made, whatever it says."""
 
 KIND, UNTAGGED = "fiscal", "untagged"
 """The kinds of a register's operations in the journal; those without a tag of the caller's have keys of our own."""
@@ -92,7 +116,9 @@ class Books:
         clock: ServiceClock,
         asking: Asking,
         posted: Callable[[], None],
+        observed: Observed,
     ) -> None:
+        self._observed = observed
         self.rules, self._posted = MarkRules(settings), posted
         self.n, self.name, self._settings = device_n, name, settings
         self.store, self.channel, self.clock, self.asking = store, channel, clock, asking
@@ -162,7 +188,12 @@ class Books:
 
         :raises Refused: when it cannot be signed; nothing is stored then.
         """
-        sent = await self.channel.prepare(document)
+        try:
+            sent = await self.channel.prepare(document)
+        except Refused as refused:
+            if refused.res in AT_FAULT:
+                self._observed.failed(refused, lasting=not isinstance(refused, Away))
+            raise
         return Submission(document, sent, moments=Moments(self.clock.now()) if self.channel.remote else None)
 
     async def fiscalise(
@@ -286,14 +317,23 @@ class Books:
         )
         became = type(found).__name__.lower()
         self.log.warn("{device}: document {number} is {became}", device=self.name, number=number, became=became)
-        if isinstance(found, Accepted) and submission.moments is not None:
-            submission.moments.answered = self.clock.now()
+        if isinstance(found, Accepted):
+            self._observed.worked()
+            if submission.moments is not None:
+                submission.moments.answered = self.clock.now()
         return found
 
     async def _sent(self, submission: Submission, first: bool) -> ChannelOutcome:
         """The outcome of one submission of a document."""
         reached("document.before-submit")
         outcome = await (self.asking.submitted(self._deliver, submission) if first else self._deliver(submission))
+        if isinstance(outcome, Accepted):
+            if not submission.stays_here:
+                self._observed.worked()
+        elif isinstance(outcome, Rejected):
+            self._observed.failed(outcome.refused, lasting=not isinstance(outcome.refused, Away))
+        else:
+            self._observed.failed(Refused(outcome.res, aq_errortxt=wording(outcome.why)))
         reached("document.submitted")
         return outcome
 

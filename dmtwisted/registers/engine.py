@@ -20,6 +20,7 @@ from dmtwisted.devices.driver import BadSettings, Ways
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, PartPayment, Receipt
 from dmtwisted.documents.paper import DocumentPaper
+from dmtwisted.observed import Observed
 from dmtwisted.outbox import Later
 from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
@@ -88,7 +89,8 @@ class SoftwareRegister:
         self._drafting = Drafting(name, settings, calendar, channel.dtype, channel.desk, clock)
         self._local = LocalTasks(device_n, calendar, channel.dtype, store, clock)
         self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0)
-        self._books = Books(device_n, name, settings, store, channel, clock, self._asking, posted)
+        self.observed = Observed(clock)
+        self._books = Books(device_n, name, settings, store, channel, clock, self._asking, posted, self.observed)
         self._ways = ways
         self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)
@@ -476,7 +478,17 @@ class SoftwareRegister:
         """Whether the tax service is there: see `IRegister`."""
         there = await self._channel.answers()
         self._near &= there
+        if there:
+            self.observed.worked(task=False)
         return there
+
+    async def inquire(self) -> bool:
+        """Whether the tax service is there: see `Inquired`.
+
+        :raises Refused: when it is not.
+        """
+        await self._channel.greet()
+        return True
 
     def _terms(self) -> Terms:
         """What is valid for the shift."""

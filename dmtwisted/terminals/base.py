@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from twisted.logger import Logger
+from zope.interface import implementer
 
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.terminals.answers import nothing_sent
@@ -14,6 +15,7 @@ from dmtwisted.terminals.card_first import CardFirst
 from dmtwisted.terminals.interface import (
     Activity,
     Found,
+    IInquired,
     Keep,
     Order,
     ReadCard,
@@ -33,6 +35,7 @@ LOOK = "this protocol has no question for it: look at the terminal's slip"
 """Why nothing can be found out."""
 
 
+@implementer(IInquired)
 class TerminalDriver(Generic[S]):
     """The parts of `ITerminal` that most wires have in common; a driver overrides what its wire can do.
 
@@ -90,6 +93,11 @@ class TerminalDriver(Generic[S]):
         """See `ITerminal.check`: a ping."""
         with self._refused():
             await self.terminal.ping()
+
+    async def inquire(self) -> bool | None:
+        """See `IInquired`: a ping, which most wires have for this."""
+        await self.check()
+        return True
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`; there is only the ping."""

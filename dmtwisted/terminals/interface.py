@@ -273,6 +273,17 @@ class ITerminal(Interface):
         """Close the line."""
 
 
+class IInquired(Interface):
+    """A terminal that may be asked whether it is there while it stands idle, with nothing to see on its screen."""
+
+    async def inquire() -> bool | None:
+        """Ask it; the caller limits the time.
+
+        :returns: `None` when this line has no such question.
+        :raises Refused: when it is not there.
+        """
+
+
 class IKeepsEarly(Interface):
     """A terminal that may still take back a verdict that was made durable (`ITerminal.keeps_early`)."""
 

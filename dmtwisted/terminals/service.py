@@ -27,6 +27,7 @@ from zope.interface.verify import verifyObject
 from dmtwisted.answers import repeated
 from dmtwisted.clock import ServiceClock
 from dmtwisted.crash_points import reached
+from dmtwisted.observed import Observed
 from dmtwisted.requests import TASK_EXPECTED, TaskRequest, malformed
 from dmtwisted.results import Action, Refused, Res, one_of
 from dmtwisted.store.interface import IStore
@@ -46,6 +47,8 @@ from dmtwisted.terminals.interface import (
     TASKS,
     Activity,
     Approved,
+    Declined,
+    IInquired,
     ITerminal,
     Order,
     ReadCard,
@@ -97,6 +100,7 @@ class TerminalService:
         self._unwanted = False
         self._recalled = False
         self.progress = TerminalProgress(Activity.IDLE)
+        self.observed = Observed(clock)
         driver.listen(self._moved, self._recovery.late)
 
     # Tasks
@@ -284,10 +288,13 @@ class TerminalService:
             if self._unwanted:
                 raise Refused(Res.OPERATION_CANCELLED)
         except Refused as refused:
+            if refused.res is not Res.OPERATION_CANCELLED:
+                self.observed.failed(refused)
             await self._journal.close(operation, refused)
             raise
         except WireError as error:
             never = nothing_sent(error)
+            self.observed.failed(never)
             await self._journal.close(operation, never)
             raise never from error
         if operation.task in READING:
@@ -311,6 +318,7 @@ class TerminalService:
                     verdict = masked(await ending)
                 finally:
                     run.over = True
+                self._heard(verdict)
                 reached("payment.verdict-heard")
                 verdict = await self._journal.end(run.operation, verdict)
             except StoreFailed:
@@ -318,6 +326,7 @@ class TerminalService:
             except Exception as error:
                 why = self._journal.contradiction(run.operation) or error
                 if isinstance(why, Refused):
+                    self.observed.failed(why)
                     await self._journal.close(run.operation, why)
                     raise
                 if not isinstance(why, WireError | CancelledError):
@@ -330,13 +339,23 @@ class TerminalService:
             self.log.error("{device}: an outcome was not stored: {why}", device=self._name, why=str(error))
             raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=wording(error)) from error
 
+    def _heard(self, verdict: Verdict) -> None:
+        """What a verdict shows about the terminal."""
+        if isinstance(verdict, Declined) and verdict.res == Res.BANK_DOWN.code:
+            self.observed.failed(verdict.refused(), lasting=True)
+        else:
+            self.observed.worked()
+
     async def _after_break(self, operation: Operation, error: Exception) -> Verdict:
+        self.observed.failed(broken_off(error, Action.COLLISION))
         if operation.task in READING:
             refused = broken_off(error, Action.REPEAT)
             await self._journal.close(operation, refused)
             raise refused from error
         left = self.driver.wait_s - (self._clock.now() - operation.at) / 1000
-        return or_raised(await self._recovery.find_out(operation, error, max(left, LEAST_ASKING)))
+        verdict = or_raised(await self._recovery.find_out(operation, error, max(left, LEAST_ASKING)))
+        self._heard(verdict)
+        return verdict
 
     def _at_rest(self) -> None:
         self._running = None
@@ -536,6 +555,21 @@ class TerminalService:
             await self.driver.check()
         except WireError as error:
             raise nothing_sent(error) from error
+
+    async def inquire(self) -> bool | None:
+        """Whether the terminal is there, unless a payment waits at its card: see `Inquired`.
+
+        :raises Refused: when it is not.
+        """
+        if self._waiting is not None:
+            return False
+        if not IInquired.providedBy(self.driver):
+            return None
+        try:
+            found: bool | None = await self.driver.inquire()
+        except WireError as error:
+            raise nothing_sent(error) from error
+        return found
 
     async def state(self) -> dict[str, object]:
         """The state of the terminal, for people."""

@@ -113,6 +113,10 @@ class Scenario:
                 return rule
         return None
 
+    def coming(self, *operations: str) -> Rule | None:
+        """The first rule that names one of ``operations``; it is not used up."""
+        return next((rule for rule in self._rules if rule.on in operations), None)
+
     def document(self) -> dict[str, Any]:
         """The rules that are left, as a document."""
         return {

@@ -25,7 +25,8 @@ from dmtwisted.registers.interface import (
 from dmtwisted.registers.offline_time import HOUR, LONGEST_MONTH_OFFLINE, MINUTE
 from dmtwisted.registers.totals import RegisterState
 from dmtwisted.store.interface import IStore
-from web.pages.overview import FISCAL, Standing
+from dmtwisted.unfinished import FISCAL
+from web.pages.overview import Standing
 from web.rights import EXECUTE, RIGHTS
 
 SELL = "GET /dm/main/registers/{dev_id}/sell"

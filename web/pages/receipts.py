@@ -28,7 +28,7 @@ from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.kept import Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
-from web.pages.overview import FISCAL
+from dmtwisted.unfinished import FISCAL
 from web.receipts import ListedDocument, listed, with_tag
 
 PAGE_SIZE = 25

@@ -16,8 +16,10 @@ import msgspec
 from twisted.web.iweb import IRequest
 
 import dmtwisted
+from dmtwisted.access.roles import Permit
 from dmtwisted.clock import kyiv
 from dmtwisted.money import hryvnias
+from dmtwisted.needs import Need
 from dmtwisted.wording import wording
 from web.answers import LANGUAGES, page_language
 from web.pages.setting_words import help_of, name_of, title_of
@@ -48,11 +50,9 @@ class Registers:
     """Registers that every page warns of.
 
     :param real: those that send real documents in training mode, by id.
-    :param unverified: those whose tax service answers unverified.
     """
 
     real: Mapping[str, str] = field(default_factory=dict)
-    unverified: Sequence[str] = ()
 
 
 class Pages:
@@ -61,7 +61,7 @@ class Pages:
     :param default_language: for browsers without a known language.
     :param training: whether every page says that nothing leaves the machine.
     :param login_on: whether a login is required, so that pages offer to log out.
-    :param exposed: whether every page warns that the network has access without a login.
+    :param needs: what needs a person.
     :param registers: the registers that every page warns of.
     :param word: what stands in place of `main` in links.
     :param asks_for_code: whether the reader needs the one-time code to change anything.
@@ -72,13 +72,13 @@ class Pages:
         default_language: str,
         training: bool,
         login_on: Callable[[], bool],
-        exposed: Callable[[], bool],
+        needs: Callable[[], Sequence[Need]] = tuple,
         registers: Callable[[], Registers] = Registers,
         word: str = "",
         asks_for_code: Callable[[IRequest], bool] = lambda request: False,
     ) -> None:
         self._asks_for_code = asks_for_code
-        self._default, self._training, self._login_on, self._exposed = default_language, training, login_on, exposed
+        self._default, self._training, self._login_on, self._needs = default_language, training, login_on, needs
         self._registers = registers
         self._main = f'"/dm/{word or "main"}/'
 
@@ -100,7 +100,8 @@ class Pages:
                     "words": for_scripts(language),
                     "training": self._training,
                     "login_on": self._login_on(),
-                    "exposed": self._exposed(),
+                    "needs": needs_for(permit, self._needs()),
+                    "route_of_need": route_of_need,
                     "odd": self._registers(),
                     "asks_for_code": self._asks_for_code(request),
                     "version": dmtwisted.__version__,
@@ -117,6 +118,17 @@ class Pages:
         for name, value in HEADERS:
             request.setHeader(name, value)
         return body.replace('"/dm/main/', self._main).replace('"/dm/static/', f'"{versioned()}').encode()
+
+
+def needs_for(permit: Permit, needs: Sequence[Need]) -> list[Need]:
+    """Those of ``needs`` that concern the holder of ``permit``: who has some devices hears of them alone."""
+    return [need for need in needs if not permit.bound or (need.dev_id and permit.covers(need.dev_id))]
+
+
+def route_of_need(need: Need) -> str:
+    """The route of the page where it is done."""
+    path = need.link.partition("#")[0]
+    return "GET " + (path.replace(need.dev_id, "{dev_id}") if need.dev_id else path)
 
 
 @cache

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 
 from dmtwisted.config import place_of
 from dmtwisted.core import Core
-from dmtwisted.registers.interface import TaxServiceRegister
 from web.pages.rendering import Registers
 
 TRUST = (
@@ -42,7 +40,7 @@ def protection(core: Core) -> Protection:
     server = core.config.server
     return Protection(
         address=", ".join(place_of(host, server.port) for host in server.hosts),
-        local=is_local(core),
+        local=core.local,
         https=core.certificate is not None,
         login=core.access.on,
         hardened=server.hardened,
@@ -50,31 +48,9 @@ def protection(core: Core) -> Protection:
     )
 
 
-def is_exposed(core: Core) -> bool:
-    """Whether the network may change settings, without a login and a hardened profile."""
-    return not (is_local(core) or core.config.server.hardened or core.access.on)
-
-
-def is_local(core: Core) -> bool:
-    """Whether only this machine is served."""
-    try:
-        loopback = all(ip_address(host).is_loopback for host in core.config.server.hosts)
-    except ValueError:
-        loopback = False
-    return loopback or not core.settings.now.extAccess
-
-
 def warned_of(core: Core) -> Registers:
     """The registers that every page warns of."""
-    devices = list(core.devices)
-    return Registers(
-        {device.row.dev_id: device.name for device in devices if core.devices.mark(device) == "real"},
-        [
-            device.name
-            for device in devices
-            if isinstance(device.built, TaxServiceRegister) and device.built.unverified
-        ],
-    )
+    return Registers({one.row.dev_id: one.name for one in core.devices if core.devices.mark(one) == "real"})
 
 
 def bytes_in_words(size: int | None) -> str:

@@ -34,6 +34,7 @@ from dmtwisted.registers.proposals import proposals
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
+from dmtwisted.unfinished import unfinished
 from web import changes
 from web.answers import json_answer, plain_answer
 from web.backups import why_kept
@@ -48,11 +49,11 @@ from web.pages.dated import dated_part
 from web.pages.day import Figures
 from web.pages.examples import PATHS, examples
 from web.pages.fields import form_of
-from web.pages.overview import last_documents, last_payment, standing, unfinished
+from web.pages.overview import last_documents, last_payment, standing
 from web.pages.pictures import NAMES, gallery, today
 from web.pages.practise import EXERCISES, given_to_script, practice_devices
 from web.pages.rendering import Pages
-from web.pages.service import TRUST, bytes_in_words, is_exposed, protection, warned_of
+from web.pages.service import TRUST, bytes_in_words, protection, warned_of
 from web.pages.words import speaker
 from web.receipts import listed
 from web.rights import may, may_sell, permit_of
@@ -105,7 +106,7 @@ class PageSite:
             default_language,
             core.config.service.training,
             lambda: core.access.on,
-            lambda: is_exposed(core),
+            core.needs.seen,
             lambda: warned_of(core),
             core.config.server.path_alias,
             asks_for_code,
@@ -132,6 +133,7 @@ class PageSite:
     async def overview(self, request: IRequest) -> bytes:
         """Every device at a glance."""
         core, now, permit = self._core, self._core.clock.now(), permit_of(request)
+        await core.needs.fresh()
         devices, sees_sales = covered(core.devices, permit), may(permit, "GET /dm/main/receipts")
         found = [await standing(device, core.devices) for device in devices]
         registers = [
@@ -144,7 +146,7 @@ class PageSite:
         }
         # The sum of the day is that of all registers.
         sales = await today(core, self._figures, permit) if sees_sales and not permit.bound else None
-        open_ones = await unfinished(core.store, core.devices, now, self._pages.language(request))
+        open_ones = await unfinished(core.store, core.devices, now)
         return self._pages.page(
             request,
             "overview.html",
@@ -307,6 +309,7 @@ class PageSite:
             roles=[(role, ROLE_NAMES[role].for_language(language), role in BOUND) for role in Role],
             devices=list(core.devices),
             protection=protection(core),
+            exposed=core.exposed,
             refused=core.hosts.refused,
         )
 
@@ -433,8 +436,8 @@ class PageSite:
         """One device: its state, actions and settings."""
         device = self._core.devices.by_id(dev_id)
         core, secrets = self._core, device.driver.secrets
-        now, language = core.clock.now(), self._pages.language(request)
-        open_ones = await unfinished(core.store, core.devices, now, language)
+        now = core.clock.now()
+        open_ones = await unfinished(core.store, core.devices, now)
         values = without_secrets(device.driver, _settings_of(device))
         return self._pages.page(
             request,

@@ -11,6 +11,7 @@ from dmtwisted.results import Text
 from web.pages.words_board import BOARD
 from web.pages.words_day import DAY
 from web.pages.words_looks import LOOKS
+from web.pages.words_needs import NEEDS
 from web.pages.words_practise import PRACTISE, PRACTISE_FOR_SCRIPTS
 from web.pages.words_service import SERVICE
 
@@ -47,11 +48,6 @@ _W: dict[str, tuple[str, str]] = {
         "Навчальний режим, але ці каси надсилають справжні документи до податкової",
         "Training mode, but these registers send real documents to the tax service",
     ),
-    "unverified": (
-        "Відповіді податкової не перевіряються: будь-хто може підтвердити чек замість неї",
-        "The tax service's answers are not verified: anyone could confirm a receipt in its place",
-    ),
-    "unverified_link": ("Що робити", "What to do"),
     "proposals": ("Пропозиції", "Proposals"),
     "proposals_text": (
         "Спершу закрийте зміну; нове значення діє з її наступного відкриття і записується до журналу змін.",
@@ -139,7 +135,6 @@ _W: dict[str, tuple[str, str]] = {
     "test": ("навчальні", "for training"),
     "busy": ("зайнято", "busy"),
     "ready": ("готово", "ready"),
-    "broken": ("не працює", "does not work"),
     "last_documents": ("Останні документи", "Last documents"),
     "no_documents": ("Документів ще немає", "No documents yet"),
     "last_job": ("Останній друк", "Last print"),
@@ -572,7 +567,7 @@ _W: dict[str, tuple[str, str]] = {
 }
 
 WORDS: dict[str, Text] = {
-    key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **BOARD, **DAY, **PRACTISE}.items()
+    key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **NEEDS, **BOARD, **DAY, **PRACTISE}.items()
 }
 """The texts by their keys."""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 LOOKS: dict[str, tuple[str, str]] = {
     "for_programs": ("Для програм", "For programs"),
     "notices": ("Попередження", "Warnings of the service"),
-    "exposed_short": ("Вхід без пароля з мережі", "Open to the network, no login"),
     "presence_short": ("Потрібен одноразовий код", "A one-time code is needed"),
     "training_real_short": ("Навчання, але чеки справжні", "Training, but with real receipts"),
-    "unverified_short": ("Податкова не перевірена", "Tax service not verified"),
     "training_short": ("Навчальний режим", "Training mode"),
     "copy": ("Скопіювати", "Copy"),
     "copied": ("Скопійовано", "Copied"),

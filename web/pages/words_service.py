@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 SERVICE: dict[str, tuple[str, str]] = {
-    "exposed": (
-        "Сервіс доступний у мережі без пароля: будь-хто в ній бачить чеки й налаштування.",
-        "The service is open to the network without a password: anybody there can see receipts and settings.",
-    ),
     "presence_code": ("Одноразовий код", "One-time code"),
     "presence_enter": ("Підтвердити", "Confirm"),
     "presence_why": (
@@ -15,7 +11,6 @@ SERVICE: dict[str, tuple[str, str]] = {
         "Without it this browser cannot change anything. The console of the service, dmtwisted doctor and the file"
         " presence-code in the state folder show it.",
     ),
-    "exposed_link": ("Увімкнути пароль", "Switch the login on"),
     "areas": ("Розділи налаштувань", "Sections of the settings"),
     "area_general": ("Загальні", "General"),
     "area_certificate": ("Сертифікат", "Certificate"),

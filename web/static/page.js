@@ -125,7 +125,10 @@ function takeOver(fresh) {
     // With the keyboard, the focus stays on the control, or goes to its place.
     const held = document.activeElement;
     const place = part.contains(held) ? $$(focusable, part).indexOf(held) : -1;
+    // What a person has opened stays open.
+    const opened = new Set($$("details[open][data-keep]", part).map((each) => each.dataset.keep));
     part.replaceChildren(...[...other.childNodes].map((node) => document.importNode(node, true)));
+    for (const each of $$("details[data-keep]", part)) each.open = opened.has(each.dataset.keep);
     if (place >= 0) {
       const found = $$(focusable, part);
       const same = found.find((each) => nameOf(each) === nameOf(held));
@@ -137,6 +140,8 @@ function takeOver(fresh) {
 
 // Events
 
+// Every page has the list of what needs a person; few show devices and tasks too.
+const follows = $$("[data-live]").some((part) => part.id !== "live-needs");
 let source = null;
 let service = "";
 let greeted = false;
@@ -157,8 +162,9 @@ function listen() {
     service = hello.service;
   });
   for (const kind of ["task_begun", "task_ended", "shift", "warning", "device", "job", "offline", "unfinished", "backup", "changed"]) {
-    source.addEventListener(kind, soon);
+    if (follows) source.addEventListener(kind, soon);
   }
+  source.addEventListener("needs", soon);
   source.addEventListener("progress", (event) => {
     const told = JSON.parse(event.data);
     for (const place of $$(`[data-progress="${CSS.escape(told.dev_id)}"]`)) {

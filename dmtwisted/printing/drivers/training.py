@@ -47,12 +47,13 @@ class TrainingPrinter(PrinterService):
     def __init__(self, row: DeviceRow, settings: TrainingPrinterSettings, around: Surroundings) -> None:
         # Lazy: only a service in training mode loads simulators.
         from protocols.simulators.in_process import InProcessEndpoint
-        from protocols.simulators.printer import simulated_printer
+        from protocols.simulators.printer import CONDITIONS, PAPER_OUT, simulated_printer
         from protocols.simulators.printer_port import PrinterPort
 
         def now() -> datetime:
             return kyiv(around.clock.now())
 
+        self._conditions, self._no_paper = CONDITIONS, CONDITIONS[PAPER_OUT]
         ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
         self.printer = simulated_printer(settings.profile, ledger=ledger, clock=around.reactor, now=now)
         endpoint = InProcessEndpoint(PrinterPort(self.printer), around.reactor)
@@ -83,6 +84,24 @@ class TrainingPrinter(PrinterService):
             return None
         scenario.take("print")
         return _NUMBERS[rule["code"]]
+
+    async def inquire(self) -> bool | None:
+        """As the simulated printer is, and as its scenario says, which loses no rule by it: see `Inquired`.
+
+        :raises Refused: when it would not print.
+        """
+        rule, self.status = self.printer.scenario.coming("print", "probe", "any"), self.printer.status
+        reason: str | None = self.status.reason
+        if rule is not None and rule.then in (Then.UNREACHABLE, Then.SILENT):
+            reason = "silent"
+        elif rule is not None and rule.then is Then.REFUSE:
+            if rule.code in _NUMBERS and rule.code not in self._conditions:
+                raise Refused(_NUMBERS[rule.code])
+            self.status = self._conditions.get(rule.code, self._no_paper)
+            reason = self.status.reason
+        if reason is not None:
+            raise PrintResult(0, "not_printed", reason).refused()
+        return True
 
     def close(self) -> None:
         """Close the line and switch the printer off, so that it prints nothing after its ledger is closed."""

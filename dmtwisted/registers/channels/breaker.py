@@ -34,6 +34,15 @@ class Breaker:
         """Let the next request through: a caller waits for what it asks."""
         self._until = 0.0
 
+    async def greet(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Carry a request that nobody waits for, whatever pause lasts; an answer ends the pause.
+
+        :raises WireError: as the exchange does; it neither begins a pause nor makes one longer.
+        """
+        reply = await self._exchange(method, url, headers, body)
+        self._until = 0.0
+        return reply
+
     async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Carry one request, unless the pause lasts.
 

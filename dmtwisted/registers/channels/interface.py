@@ -109,6 +109,12 @@ class IFiscalChannel(Interface):
         If it does not, it is asked once more before the next document is sent.
         """
 
+    async def greet() -> None:
+        """Ask the tax service whether it is there, beside documents: a pause after a failure does not hold it back.
+
+        :raises Refused: when it is not there.
+        """
+
     async def first_number() -> int:
         """The local number that the tax service expects next.
 

@@ -18,6 +18,7 @@ from zope.interface import implementer
 from dmtwisted.clock import KYIV, ServiceClock
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document, Header
+from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.evidence import Evidence
 from dmtwisted.registers.channels.interface import (
     Absent,
@@ -45,7 +46,7 @@ from dmtwisted.wording import wording
 from protocols.fiscal import packages, verdicts
 from protocols.fiscal.bodies import MOST_BYTES
 from protocols.fiscal.check_xml import Check
-from protocols.fiscal.client import Exchange, FiscalServer, skew
+from protocols.fiscal.client import FiscalServer, skew
 from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
 from protocols.fiscal.crypto.errors import CryptoError
 from protocols.fiscal.crypto.signed_message import read
@@ -104,7 +105,7 @@ class TaxServiceChannel:
         self,
         register: Register,
         key: ISigningKey,
-        exchange: Exchange,
+        exchange: Breaker,
         address: str,
         trusted: Trusted,
         evidence: Evidence,
@@ -121,6 +122,7 @@ class TaxServiceChannel:
         # The document that was signed last: it is the next one to leave, and reading signed bytes again takes time.
         self._last_signed: tuple[bytes, XmlDocument] | None = None
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
+        self._greeted = FiscalServer(exchange.greet, self._sign, self._opened, address, aside=clock.aside)
         # Seconds that the server's clock is ahead of ours; `None` while it is doubtful whether the server is there.
         self._skew: float | None = None
         self.desk = str(register.local)
@@ -355,6 +357,13 @@ class TaxServiceChannel:
         if not there:
             self._skew = None
         return there
+
+    async def greet(self) -> None:
+        """Whether the server returns its time, whatever pause lasts: see `IFiscalChannel`."""
+        asked = await self._greeted.state_of_server()
+        if not isinstance(asked, Answered):
+            self._skew = None
+            raise _away(asked)
 
     async def ahead(self) -> float | None:
         """Seconds that the server's clock is ahead of ours; `None` when it returns no time."""

@@ -98,6 +98,13 @@ class TrainingChannel:
         await self._pause(self._patience if rule.then is Then.SILENT else rule.delay_ms / 1000)
         return False
 
+    async def greet(self) -> None:
+        """As the scenario says, which loses no rule by it: see `IFiscalChannel`."""
+        rule = self._service.scenario.coming("probe", "any")
+        if rule is None or rule.then not in (Then.UNREACHABLE, Then.SILENT):
+            return
+        raise Away(wording("connection refused" if rule.then is Then.UNREACHABLE else "no answer in time"))
+
     async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
         """Submit offline documents; a rule for `any` applies to the whole package."""
         return await self._hand_over(PACKAGE, lambda: self._service.take_package(package), Ticket)
@@ -154,7 +161,8 @@ class TrainingChannel:
         return self._service.next_number
 
     async def check(self) -> None:
-        """A service in the same process is always there."""
+        """As its scenario says: see `greet`."""
+        await self.greet()
 
     async def _answered(self, rule: Rule, outcome: ChannelOutcome) -> ChannelOutcome:
         """``outcome``, unless its answer takes too long."""

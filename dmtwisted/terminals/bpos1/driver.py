@@ -480,6 +480,10 @@ class Bpos1Driver(ProvingDriver[Bpos1Settings]):
         """Is the terminal there?"""
         await self._serve("Ping")
 
+    async def inquire(self) -> bool | None:
+        """See `IInquired`: each question would start the bank's library, so there is none."""
+        return None
+
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`: a ping, or the terminal's test of its connection to the bank."""
         if name == ECHO:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from dmtwisted.clock import ServiceClock
@@ -157,6 +158,9 @@ class PrivatbankDriver(ProvingDriver[PrivatbankSettings]):
         self._interrupted = False
         # The operation whose answer did not come.
         self._unanswered: Order | None = None
+        # Opens the line for a question; and why that failed.
+        self._reaching: Deferred[None] | None = None
+        self._why_not: WireError | None = None
         # What task 7 made of the payment that stopped at its card.
         self._corrected: Order | None = None
 
@@ -274,6 +278,33 @@ class PrivatbankDriver(ProvingDriver[PrivatbankSettings]):
             reply = await self.terminal.ping()
         if reply.busy:
             raise Refused(Res.TERMINAL_BUSY)
+
+    async def inquire(self) -> bool | None:
+        """See `IInquired`: a ping. Opening the line takes longer than a question may, and goes on after it."""
+        why, self._why_not = self._why_not, None
+        if why is not None:
+            raise self._not_sent(why)
+        if self.terminal.is_open:
+            return await super().inquire()
+        if self._reaching is not None:
+            return False
+        waits = Deferred[None]()
+        self._reaching = reaching = Deferred.fromCoroutine(self.terminal.reach())
+        reaching.addBoth(self._reached, waits)
+        try:
+            with self._refused():
+                await waits
+        except CancelledError:
+            return False
+        return True
+
+    def _reached(self, result: Failure | None, waits: Deferred[None]) -> None:
+        """The line for a question is open, or is not."""
+        self._reaching = None
+        if not waits.called:
+            waits.callback(result)
+        elif isinstance(result, Failure) and isinstance(result.value, WireError):
+            self._why_not = result.value
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`."""

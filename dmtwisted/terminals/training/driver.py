@@ -15,7 +15,7 @@ from dmtwisted.terminals.privatbank.settings import PrivatbankSettings
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.terminals.training.settings import MERCHANTS, TrainingTerminalSettings
 from dmtwisted.wording import wording
-from protocols.errors import WireError
+from protocols.errors import NotReached, WireError
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.privatbank_json import PrivatbankSimulator
 from protocols.simulators.scenario import Then
@@ -61,6 +61,13 @@ class TrainingDriver(PrivatbankDriver):
         if rules and rules[0]["then"] == Then.UNREACHABLE:
             await self.terminal.close()
         return await super().snapshot(order)
+
+    async def inquire(self) -> bool | None:
+        """As the scenario says, which loses no rule by it: see `IInquired`."""
+        rule = self.simulated.scenario.coming("payment", "probe", "any")
+        if rule is not None and rule.then in (Then.UNREACHABLE, Then.SILENT):
+            raise _not_there(NotReached("connection refused" if rule.then is Then.UNREACHABLE else "no answer"))
+        return True
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:
         """As any terminal; only now the simulated one stops at the card."""

@@ -320,13 +320,16 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
         if before is not None:
             _close(before)
             await before.lost
-        line = await open_line(
-            self._endpoint, lambda: ZvtLine(self._reactor, self._wire), self._reactor, CONNECT_WAIT
-        )
-        self._line = line
+        self._line = line = await self._call()
         answer = await self._asked(line.register())
         self._require(answer)
         return line
+
+    async def _call(self) -> ZvtLine:
+        """A new line."""
+        return await open_line(
+            self._endpoint, lambda: ZvtLine(self._reactor, self._wire), self._reactor, CONNECT_WAIT
+        )
 
     async def _still_open(self) -> ZvtLine:
         """The line of the snapshot, or a new one when it was closed meanwhile.
@@ -430,6 +433,14 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
                 await self._at_rest(await self._open())
         finally:
             self._leave()
+
+    async def inquire(self) -> bool | None:
+        """See `IInquired`: whether its port is open; a registration would show on its screen."""
+        if self._settings.interface != "tcp":
+            return None
+        with self._refused():
+            _close(await self._call())
+        return True
 
     async def serve(self, name: str) -> dict[str, object]:
         """See `ITerminal.serve`: a ping, or the terminal's test of its connection to the bank."""

@@ -98,6 +98,18 @@ class PrivatbankTerminal:
 
     # The line.
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the line is open."""
+        return self._line is not None and self._line.usable
+
+    async def reach(self) -> None:
+        """Open the line, unless it is; it stays open.
+
+        :raises WireError: as `greeted_line`.
+        """
+        await self._reach()
+
     async def _reach(self) -> PrivatbankLine:
         if self._line is not None and self._line.usable:
             return self._line

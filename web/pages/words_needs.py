@@ -1,0 +1,42 @@
+"""Texts of what needs a person, and of what is known of a device."""
+
+from __future__ import annotations
+
+NEEDS: dict[str, tuple[str, str]] = {
+    "needs_you": ("Потребує вас", "Needs you"),
+    "needs_nothing": ("Усе гаразд", "All is well"),
+    "needs_bad": ("є несправності", "something does not work"),
+    "needs_warn": ("є на що зважити", "something to look at"),
+    "need_bad": ("Не працює", "Does not work"),
+    "need_warn": ("Увага", "Attention"),
+    "need_open": ("Відкрити", "Open"),
+    "need_unusable": ("несправність", "broken"),
+    "need_fault": ("несправність", "broken"),
+    "need_not_answering": ("не відповідає", "no answer"),
+    "need_tax_away": ("немає податкової", "no tax service"),
+    "need_refused": ("відмова", "refused"),
+    "need_paper_out": ("немає паперу", "out of paper"),
+    "need_cover_open": ("відкрито кришку", "cover open"),
+    "need_paper_low": ("мало паперу", "little paper"),
+    "need_drawer_open": ("відкрито скриньку", "drawer open"),
+    "need_real_in_training": ("справжня каса", "real register"),
+    "need_simulated": ("навчальний", "simulated"),
+    "need_key_missing": ("немає ключа", "no key"),
+    "need_key_expired": ("ключ прострочено", "key expired"),
+    "need_key_expires": ("ключ закінчується", "key expires"),
+    "need_offline": ("офлайн", "offline"),
+    "need_offline_over": ("час офлайн вичерпано", "offline time is over"),
+    "need_shift_old": ("час закрити зміну", "time to close the shift"),
+    "need_unverified": ("податкову не перевірено", "tax service unverified"),
+    "need_untrusted": ("чужі відповіді", "foreign answers"),
+    "need_unfinished": ("результат невідомий", "outcome unknown"),
+    "not_known_since": ("невідомо від", "not known since"),
+    "link_unknown": ("зв’язок ще не перевірено", "link not checked yet"),
+    "never_asked": ("ще не перевірено", "not checked yet"),
+    "cannot_be_asked": ("не перевіряється", "not asked"),
+    "worked_at": ("Працював", "Worked"),
+    "not_asked_text": (
+        "Цей пристрій не можна запитати про стан: про нього відомо лише з його роботи.",
+        "This device cannot be asked how it is: only its tasks show it.",
+    ),
+}
