@@ -23,7 +23,14 @@ T = TypeVar("T")
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; the text is one line that names file, section and key."""
+    """The configuration cannot be used; the text is one line that names file, section and key.
+
+    :param advice: a line that says what to do, for the person at the command line.
+    """
+
+    def __init__(self, why: str, advice: str = "") -> None:
+        super().__init__(why)
+        self.advice = advice
 
 
 @dataclass(frozen=True)
@@ -367,13 +374,31 @@ def _parse(path: Path) -> dict[str, Any]:
         # Editors on Windows write a byte order mark, which is not TOML.
         return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file") from None
+        near = near_path(path)
+        advice = f"Did you mean {near} ?" if near else "Without --config every key has its default."
+        raise ConfigError(f"{path}: there is no such file", advice) from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text") from None
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}") from None
+
+
+def near_path(path: Path) -> Path | None:
+    """A path that exists, for one that does not: it differs by a slip in one or more of its names."""
+    found = Path(path.anchor)
+    for part in path.relative_to(found).parts:
+        if not (found / part).exists():
+            try:
+                near = get_close_matches(part, os.listdir(found), 1)
+            except OSError:
+                near = []
+            if not near:
+                return None
+            part = near[0]
+        found /= part
+    return found
 
 
 def _database_url(reader: _Reader, url: str, folder: Path) -> str:

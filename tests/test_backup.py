@@ -140,7 +140,7 @@ class BackupCase(SynchronousTestCase):
         """Why it is not restored; everything is as it was then."""
         before = contents(self.state)
         status, _, err = self.command("restore", str(self.archive), "--yes")
-        self.assertEqual((status, err.count("\n")), (1, 1), err)
+        self.assertEqual((status, len(err.splitlines()) <= 2), (1, True), err)
         self.assertEqual(contents(self.state), before)
         return err
 
@@ -304,7 +304,7 @@ class MakeTests(BackupCase):
         """Where no database is there is no backup, and none is made."""
         status, _, err = self.command("backup")
         self.assertEqual((status, self.path.exists()), (1, False))
-        self.assertIn("is not a database of this service", err)
+        self.assertIn(f"there is no database {self.path}", err)
 
     def test_disk_full(self) -> None:
         """On a full disk the backup fails with one line, and nothing is left of it."""
@@ -396,7 +396,7 @@ class RestoreTests(BackupCase):
         self.patch(sys, "stdin", io.StringIO("yes\n"))
         status, out, err = self.command("restore", str(self.archive))
         self.assertEqual(status, 1)
-        self.assertIn("nothing was done", err)
+        self.assertIn("nothing was restored", err)
         self.assertIn("the last document is of 2023-11-15", out)
         self.assertEqual(contents(self.state), before)
 

@@ -69,7 +69,10 @@ class ConformTests(SynchronousTestCase):
 
     def test_nobody(self) -> None:
         """A driver, a stand or a kind that is not there is said."""
-        self.assertEqual(self.call("--driver nobody"), (1, "dmtwisted: there is no such driver\n"))
+        status, said = self.call("--driver escpso")
+        self.assertEqual(
+            (status, said.splitlines()[0]), (1, "dmtwisted: there is no such driver; did you mean escpos?")
+        )
         self.assertEqual(self.call("--stand nowhere:STAND")[0], 1)
         for line in ("--kind display", "--save --stand x:Y", "--level 4"):
             self.assertRaises(usage.UsageError, ConformOptions().parseOptions, line.split())

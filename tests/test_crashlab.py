@@ -399,7 +399,7 @@ class ParentTests(SynchronousTestCase):
         with Parent(folder / "orders", folder / "parent.log") as parent:
             self.assertEqual(parent.fork(["--version"], log).wait(20), 0)
             self.assertIn("dmtwisted", log.read_text("utf-8"))
-            self.assertEqual(parent.fork(["no-such-command"], log).wait(20), 1)
+            self.assertEqual(parent.fork(["no-such-command"], log).wait(20), 2)
             child = parent.fork(["simulate", "printer", "--listen", "0", "--control", "0"], log)
             with self.assertRaises(subprocess.TimeoutExpired):
                 child.wait(0)

@@ -455,7 +455,7 @@ class PortFaultTests(FaultCase):
         self.assertEqual([one.level for one in self.found(3939, "")[0]], [Level.GOOD])
 
     def test_command(self) -> None:
-        """``dmtwisted ready`` ends with 0 while tasks are taken, else with 1 and one line."""
+        """``dmtwisted ready`` ends with 0 while tasks are taken, else with 1, the reason and what to do."""
         statuses = []
         for said in ("ok", "not ready"):
             with serving(said) as number:
@@ -469,7 +469,7 @@ class PortFaultTests(FaultCase):
         told = StringIO()
         with redirect_stderr(told):
             status = ready.run(options)
-        self.assertEqual(told.getvalue().count("\n"), status)
+        self.assertEqual(told.getvalue().count("\n"), 2 * status)
         return status
 
     def test_nobody(self) -> None:

@@ -636,9 +636,9 @@ class CommandTests(MoveCase):
 
     def test_status_of_nothing(self) -> None:
         """Where there is no database it says so with status 1, and makes none."""
-        status, out, _ = self.db("status", *self.configured())
+        status, _, err = self.db("status", *self.configured())
         self.assertEqual((status, self.path.exists()), (1, False))
-        self.assertIn("it is not a database of this service", out)
+        self.assertIn(f"there is no database {self.path}", err)
 
     def test_check(self) -> None:
         """A database that is whole has sums, and status 0."""

@@ -12,7 +12,8 @@ from msgspec import MsgspecError
 from twisted.python import usage
 
 from dmtwisted.clock import day_of, span
-from dmtwisted.commands.shared import PLACE, FileOptions, configuration, status_of
+from dmtwisted.commands.options import PLACE, FileOptions
+from dmtwisted.commands.shared import configuration, expect_database, status_of
 from dmtwisted.documents import documents
 from dmtwisted.documents.accounts import TABLES, XML_END, Accounts, Numbered, csv_head, csv_lines, xml_head, xml_lines
 from dmtwisted.store.carry.looking import expect_fit
@@ -37,8 +38,9 @@ class AccountsOptions(FileOptions):
         ["from", None, "", "Start of the period: yyyy, yyyyMM or yyyyMMdd; by default the first document."],
         ["to", None, "", "End of the period, included; by default the last document."],
         ["device", None, "", "Name of one register, as it is in its documents."],
-        ["format", None, CSV, "csv, csv-semicolon (as spreadsheets in Ukrainian expect it) or xml."],
+        ["format", None, CSV, "csv, csv-semicolon (for spreadsheets in Ukrainian) or xml."],
     ]
+    written: ClassVar = {"to": "DATE", "format": "FORMAT"}
 
     def postOptions(self) -> None:
         """Check the period and the format.
@@ -56,13 +58,14 @@ class AccountsOptions(FileOptions):
 
 def run(options: usage.Options) -> int:
     """Write the files; 1 after one line that says why it failed."""
-    return status_of(lambda: write(options), CarryError)
+    left = f"the files in {options['file']} are not complete; repeat the command"
+    return status_of(lambda: write(options), CarryError, interrupted=left)
 
 
 def write(options: usage.Options) -> int:
     """Write the files."""
     folder, form = Path(options["file"]), options["format"]
-    config = configuration(options)
+    config = expect_database(configuration(options))
     with open_rows(config.database_url, reading=True) as rows, ExitStack() as stack:
         expect_fit(rows)
         folder.mkdir(parents=True, exist_ok=True)

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
 from twisted.python import usage
 
 from dmtwisted.changes import Action, Area, command_change
+from dmtwisted.commands.console import FAILED, complain
+from dmtwisted.commands.options import PLACE, CommandOptions, FileOptions
 from dmtwisted.commands.progress import ProgressBar
-from dmtwisted.commands.shared import (
-    PLACE,
-    CommandOptions,
-    FileOptions,
-    configuration,
-    moment,
-    operator,
-    stamp,
-    status_of,
-)
+from dmtwisted.commands.shared import configuration, expect_database, expect_state, moment, operator, stamp, status_of
 from dmtwisted.config import BACKUPS, Config
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.backing_up import make_backup
@@ -45,7 +37,7 @@ class BackupOptions(CommandOptions):
             "to",
             None,
             None,
-            "The file to write; by default one named by the time in backups/ of the state folder.",
+            "The file to write; by default one named by the time, in backups/ of the state folder.",
         ],
     ]
 
@@ -64,13 +56,14 @@ class RestoreOptions(FileOptions):
 
 def run(options: usage.Options) -> int:
     """Back up or restore; 1 after one line that says why it failed."""
-    command: Callable[[usage.Options], int] = restore if isinstance(options, RestoreOptions) else backup
-    return status_of(lambda: command(options), CarryError)
+    if isinstance(options, RestoreOptions):
+        return status_of(lambda: restore(options), CarryError, interrupted=RESTORE_LEFT)
+    return status_of(lambda: backup(options), CarryError, interrupted="no backup was made, and nothing was changed")
 
 
 def backup(options: usage.Options) -> int:
     """Make a backup."""
-    config = configuration(options)
+    config = expect_database(expect_state(configuration(options)))
     now = int(time.time() * 1000)
     target = Path(options["to"]) if options["to"] else config.state / BACKUPS / f"dmtwisted-{stamp(now)}.tar.gz"
     with ProgressBar("steps") as progress, open_rows(config.database_url, reading=True) as rows:
@@ -83,7 +76,7 @@ def backup(options: usage.Options) -> int:
 
 def restore(options: usage.Options) -> int:
     """Replace the current data with a backup."""
-    config = configuration(options)
+    config = expect_state(configuration(options), to_make=True)
     path = Path(options["file"])
     manifest = read_manifest(path)
     print(f"{path}: made {moment(manifest.made)} by version {manifest.version} of {manifest.database}")
@@ -91,8 +84,8 @@ def restore(options: usage.Options) -> int:
     print(f"{sum(mark.rows for mark in manifest.tables.values()):,} rows; {last}", flush=True)
     print(WARNING)
     if not options["yes"] and not _agreed():
-        print("dmtwisted: nothing was done; --yes skips this question", file=sys.stderr)
-        return 1
+        complain("nothing was restored", "--yes skips the question.")
+        return FAILED
     now, log = int(time.time() * 1000), no_state(config)
 
     def upgrade(url: str) -> None:
@@ -116,6 +109,9 @@ def restore(options: usage.Options) -> int:
 WARNING = """
 Sales after this moment are not in the backup. Before its next document each register asks the tax service for its
 number, and stops when documents are missing here (docs/databases.md)."""
+
+
+RESTORE_LEFT = "nothing was replaced, or the next start of the service completes the restore"
 
 
 def _agreed() -> bool:

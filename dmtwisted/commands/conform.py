@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from twisted.logger import globalLogBeginner
 from twisted.python import usage
 
-from dmtwisted.commands.shared import CommandOptions, configuration
+from dmtwisted.commands.console import complain
+from dmtwisted.commands.options import CommandOptions, did_you_mean
+from dmtwisted.commands.shared import configuration
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, key_of, save
 from dmtwisted.conformance.suite import MODULES, NoStand, Report, checks_of, report, stands_at, stands_of
 from dmtwisted.devices.driver import Driver
@@ -36,6 +37,7 @@ class ConformOptions(CommandOptions):
         ["state", None, None, "The state folder for --save."],
         ["config", "c", None, "The configuration file that names the state folder for --save."],
     ]
+    written: ClassVar = {"kind": "KIND"}
     optFlags: ClassVar = [
         ["list", None, "List the checks and what they promise; run none."],
         ["verbose", "v", "List passed checks too."],
@@ -63,10 +65,12 @@ def run(options: ConformOptions) -> int:
     lacking: list[str] = []
     groups = list(_groups(options, lacking))
     for why in lacking:
-        print(f"dmtwisted: {why}", file=sys.stderr)
+        complain(why)
     if not groups:
         if not lacking:
-            print("dmtwisted: there is no such driver", file=sys.stderr)
+            known = [name for kind, name in find_drivers() if options["kind"] in (None, kind)]
+            near = did_you_mean(options["driver"] or "", known)
+            complain(f"there is no such driver{near}", f"Drivers: {', '.join(known)}.")
         return 1
     found: dict[str, Found] = {}
     described = []

@@ -16,18 +16,9 @@ from typing import Any, ClassVar
 from twisted.python import usage
 
 from dmtwisted.changes import Action, Area, command_change
+from dmtwisted.commands.options import PLACE, CommandOptions, Group, options_class
 from dmtwisted.commands.progress import ProgressBar
-from dmtwisted.commands.shared import (
-    PLACE,
-    CommandOptions,
-    Group,
-    configuration,
-    moment,
-    operator,
-    options_class,
-    stamp,
-    status_of,
-)
+from dmtwisted.commands.shared import configuration, expect_database, moment, operator, stamp, status_of
 from dmtwisted.config import SQLITE
 from dmtwisted.store.carry import checking, moving
 from dmtwisted.store.carry.looking import expect_nothing_pending, fitness, look
@@ -73,6 +64,7 @@ class MoveOptions(CommandOptions):
             "sqlite:///FILE or {postgresql|mssql}://USER:PASSWORD@HOST/DATABASE; - reads stdin.",
         ],
     ]
+    written: ClassVar = {"to": "URL"}
     optFlags: ClassVar = [["anew", None, "Start from the first row, even if an earlier run has copied some."]]
 
     def postOptions(self) -> None:
@@ -100,12 +92,21 @@ def run(options: DatabaseOptions) -> int:
         "check": check,
         "move": move,
     }
-    return status_of(lambda: commands[str(options.subCommand)](options.subOptions), CarryError)
+    command = str(options.subCommand)
+    left = INTERRUPTED_LEAVES.get(command, "nothing was changed")
+    return status_of(lambda: commands[command](options.subOptions), CarryError, interrupted=left)
+
+
+INTERRUPTED_LEAVES = {
+    "upgrade": "each step is done or not done; repeat the command, or start the service",
+    "move": "the old database did not change; the same command continues the copy",
+}
+"""What Ctrl-C leaves behind."""
 
 
 def status(options: usage.Options) -> int:
     """Show what the database contains."""
-    with open_rows(configuration(options).database_url, reading=True) as rows:
+    with open_rows(expect_database(configuration(options)).database_url, reading=True) as rows:
         found = look(rows)
     if options["json"]:
         print(json.dumps(asdict(found), ensure_ascii=False))
@@ -127,7 +128,8 @@ def status(options: usage.Options) -> int:
 
 def check(options: usage.Options) -> int:
     """Read and verify every row."""
-    with ProgressBar() as progress, open_rows(configuration(options).database_url, reading=True) as rows:
+    url = expect_database(configuration(options)).database_url
+    with ProgressBar() as progress, open_rows(url, reading=True) as rows:
         print(rows.name)
         found = checking.check(rows, progress)
     _print_sums(found.sums.items())
@@ -144,7 +146,7 @@ def _print_sums(sums: Iterable[tuple[str, Any]]) -> None:
 
 def upgrade(options: usage.Options) -> int:
     """Upgrade the database to the schema of this version."""
-    config = configuration(options)
+    config = expect_database(configuration(options), to_make=True)
     url = config.database_url
     with open_rows(url) as rows:
         rows.keep_others_out(PATIENCE)
@@ -195,7 +197,7 @@ def back_up_old(file: Path, revision: str) -> Path:
 
 def move(options: usage.Options) -> int:
     """Copy every row into another database."""
-    config = configuration(options)
+    config = expect_database(configuration(options))
     to = sys.stdin.readline().strip() if options["to"] == "-" else str(options["to"])
     if to.startswith(SQLITE):
         to = f"{SQLITE}{Path(to.removeprefix(SQLITE)).absolute()}"

@@ -18,7 +18,8 @@ from twisted.python import usage
 
 from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import ServiceClock
-from dmtwisted.commands.shared import PLACE, PORT, CommandOptions, configuration
+from dmtwisted.commands.options import PLACE, PORT, CommandOptions
+from dmtwisted.commands.shared import configuration
 from dmtwisted.config import PRESENCE_FILE, Config, ConfigError
 from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import Surroundings
@@ -55,9 +56,9 @@ class DoctorOptions(CommandOptions):
     optParameters: ClassVar = [
         *PLACE,
         PORT,
-        ["language", "l", None, "uk or en; by default the language of the configuration."],
+        ["language", "l", None, "Language of the findings; by default that of the configuration."],
         ["api-key", "k", None, "The x-api-key for a service with a login or a hardened profile."],
-        ["client", "c", None, "Report what the program with this `source` sent, up to the last minute, instead."],
+        ["client", None, None, "Report instead what the program with this source sent, up to the last minute."],
     ]
     optFlags: ClassVar = [["json", None, "Print JSON."]]
 

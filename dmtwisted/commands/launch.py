@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from twisted.python import usage
-
+from dmtwisted.commands.options import CommandOptions
 from dmtwisted.config import Config, ConfigError, Overrides, load
 from dmtwisted.store.carry.swapping import carry_out, planned
 from dmtwisted.store.opening import check_database
@@ -20,15 +19,14 @@ with suppress(ImportError):  # not on Windows
     import pwd
 
 
-class LaunchOptions(usage.Options):
+class LaunchOptions(CommandOptions):
     """What to serve, and where."""
 
-    synopsis = "[options]"
     longdesc = "Run the service until it is stopped."
     optParameters: ClassVar = [
-        ["config", "c", None, "The configuration file (TOML); by default every key has its default."],
-        ["state", None, None, "The folder of database and files; overrides the configuration file."],
-        ["port", None, None, "The TCP port; overrides the configuration file.", int],
+        ["config", "c", None, "The configuration file (TOML); without it every key has its default."],
+        ["state", None, None, "The folder of database and files; by default that of the configuration file, or var."],
+        ["port", None, None, "The TCP port; by default that of the configuration file, or 3939.", int],
     ]
     optFlags: ClassVar = [
         ["training", None, "Training mode: simulated devices and a clock that can be set."],

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from twisted.scripts import twistd
 
+from dmtwisted.commands.console import FAILED, complain
 from dmtwisted.commands.launch import LaunchOptions
 from dmtwisted.config import Config, ConfigError
 from dmtwisted.store.urls import POSTGRES
@@ -17,8 +18,8 @@ def run(options: LaunchOptions, platform: str = sys.platform) -> int:
     try:
         config = options.load()
     except ConfigError as error:
-        print(f"dmtwisted: {error}", file=sys.stderr)
-        return 1
+        complain(str(error), error.advice)
+        return FAILED
     if platform == "win32":
         choose_reactor(config)
     sys.argv = arguments(options, platform)

@@ -16,12 +16,18 @@ from twisted.logger import (
 )
 from twisted.web.server import Site
 
+from dmtwisted.commands.console import complain
+
 LOOPBACK = "127.0.0.1"
 """The default address: no other machine reaches a simulator or a key by accident."""
 
 
 class NotStarted(Exception):
-    """The server cannot run; the text is one line for the operator."""
+    """The server cannot run; the text is one line for the operator, and ``advice`` says what to do."""
+
+    def __init__(self, why: str, advice: str = "") -> None:
+        super().__init__(why)
+        self.advice = advice
 
 
 class QuietSite(Site):
@@ -61,7 +67,7 @@ def serve(name: str, start: Callable[[Any], str]) -> int:
     try:
         line = start(running)
     except NotStarted as error:
-        print(f"dmtwisted {name}: {error}", file=sys.stderr)
+        complain(str(error), error.advice, f"dmtwisted {name}")
         return 1
     # A shell ignores Ctrl-C for its background processes; a SIGINT that is sent to us stops us all the same.
     running.callWhenRunning(signal.signal, signal.SIGINT, lambda *_: running.callFromThread(running.stop))

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from twisted.python.usage import UsageError
 
-from dmtwisted.commands.shared import CommandOptions, Group
+from dmtwisted.commands.console import complain
+from dmtwisted.commands.options import CommandOptions, Group
 from dmtwisted.config import Config
 from dmtwisted.doctor.port import Service
 
@@ -23,7 +24,7 @@ GIVEN = "DMTWISTED_SETUP"
 SETUP_LOG = "setup.log"
 """What the installer did, in its folder, which is two above our interpreter."""
 
-ELSEWHERE = "this command is for Windows; on Linux systemd runs the service (docs/operating.md)"
+ELSEWHERE = "this command is for Windows", "On Linux systemd runs the service: systemctl status dmtwisted"
 
 
 class InstallOptions(CommandOptions):
@@ -35,7 +36,7 @@ class InstallOptions(CommandOptions):
             "config",
             "c",
             None,
-            "The configuration file; by default the former one, or one is created in %ProgramData%\\dmtwisted.",
+            "The configuration file; by default the former one, or a new one in %ProgramData%\\dmtwisted.",
             Path,
         ]
     ]
@@ -48,11 +49,11 @@ class ShowOptions(CommandOptions):
     synopsis = "page|doctor|log"
     longdesc = "Open the first page in the browser, or the checks or the log as an administrator."
 
-    def parseArgs(self, what: str = "") -> None:
+    def parseArgs(self, *words: str) -> None:
         """Take what to show."""
-        if what not in ("page", "doctor", "log"):
+        if words not in {("page",), ("doctor",), ("log",)}:
             raise UsageError("page, doctor or log is expected")
-        self["what"] = what
+        self["what"] = words[0]
 
 
 class ServiceOptions(Group):
@@ -73,7 +74,7 @@ class ServiceOptions(Group):
 def run(options: ServiceOptions, platform: str = sys.platform) -> int:
     """Run the sub-command; 1 after one line that says why it failed."""
     if platform != "win32":
-        print(f"dmtwisted: {ELSEWHERE}", file=sys.stderr)
+        complain(*ELSEWHERE)
         return 1
     from dmtwisted.windows import control, setup  # for Windows only
 
@@ -92,8 +93,10 @@ def run(options: ServiceOptions, platform: str = sys.platform) -> int:
         import_module("pywintypes")
         done = commands[str(options.subCommand)]()
     except (control.ControlFailed, ImportError) as error:
-        why = "pywin32 is missing: pip install pywin32" if isinstance(error, ImportError) else str(error)
-        print(f"dmtwisted: {why}", file=sys.stderr)
+        if isinstance(error, ImportError):
+            complain("pywin32 is missing", "Install it: pip install pywin32")
+        else:
+            complain(str(error))
         return 1
     if isinstance(done, int):
         return done

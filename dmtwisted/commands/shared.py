@@ -1,64 +1,41 @@
-"""What several commands share: their common options, the configuration, times for people, errors in one line."""
+"""What several commands share: the configuration, times for people, errors as an exit status."""
 
 from __future__ import annotations
 
+import errno
 import getpass
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
 
 from twisted.python import usage
 
 from dmtwisted.changes import By, Caller
 from dmtwisted.clock import kyiv
-from dmtwisted.config import Config, ConfigError, Overrides, load
+from dmtwisted.commands.console import FAILED, INTERRUPTED, complain
+from dmtwisted.config import Config, ConfigError, Overrides, load, near_path
 from dmtwisted.system.files import describe_error
 
 if sys.platform != "win32":
     import pwd
 
-PLACE: list[list[object]] = [
-    ["config", "c", None, "The configuration file (TOML)."],
-    ["state", None, None, "The state folder; overrides the configuration file."],
-]
+_AS_USER = (
+    "Run the command as an administrator."
+    if sys.platform == "win32"
+    else "Run the command as the user of the service: sudo -u dmtwisted dmtwisted ..."
+)
 
-PORT = ["port", None, None, "The TCP port of the service; overrides the configuration file.", int]
-
-
-class CommandOptions(usage.Options):
-    """Options of a command; ``synopsis`` is what follows its name in the line "Usage:"."""
-
-    synopsis = "[options]"
-    longdesc = ""
-
-
-class Group(CommandOptions):
-    """A command that consists of sub-commands."""
-
-    subCommands: ClassVar[list[Any]]
-
-    def getSynopsis(self) -> str:
-        """The name of this command, and of its sub-commands if none is given."""
-        above = "Usage: dmtwisted"
-        if self.parent is not None:
-            above = f"{self.parent.getSynopsis()} {self.parent.subCommand}"
-        return above if self.subCommand else f"{above} {'|'.join(str(each[0]) for each in self.subCommands)}"
-
-    def postOptions(self) -> None:
-        """Require a sub-command."""
-        if not self.subCommand:
-            known = ", ".join(str(each[0]) for each in self.subCommands)
-            raise usage.UsageError(f"a command is expected: {known}")
-
-
-def options_class(
-    longdesc: str, parameters: Sequence[list[Any]] = PLACE, flags: Sequence[list[Any]] = ()
-) -> type[CommandOptions]:
-    """The options of a command that has nothing else of its own."""
-    members = {"longdesc": longdesc, "optParameters": list(parameters), "optFlags": list(flags)}
-    return type("PlainOptions", (CommandOptions,), members)
+ADVICE = {
+    errno.ENOENT: "Check how the path is written.",
+    errno.EACCES: _AS_USER,
+    errno.EPERM: _AS_USER,
+    errno.ENOSPC: "Free space on that disk, then repeat the command.",
+    errno.EROFS: "That disk can only be read; name a folder on another one.",
+    errno.EISDIR: "A file is expected, not a folder.",
+    errno.ENOTDIR: "A part of the path is a file, not a folder.",
+}
+"""What to do about an error of the system."""
 
 
 def positive(text: str) -> float:
@@ -72,23 +49,6 @@ def positive(text: str) -> float:
     return value
 
 
-class FileOptions(CommandOptions):
-    """Options of a command that takes one file, before or after its options."""
-
-    synopsis = "FILE [options]"
-
-    def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Accept the file before the options too."""
-        words = list(options or ())
-        if words and not words[0].startswith("-"):
-            words.append(words.pop(0))
-        super().parseOptions(words)
-
-    def parseArgs(self, file: str) -> None:  # type: ignore[override]
-        """One file."""
-        self["file"] = file
-
-
 def configuration(options: usage.Options) -> Config:
     """The configuration that ``--config``, ``--state`` and ``--port`` ask for.
 
@@ -96,6 +56,41 @@ def configuration(options: usage.Options) -> Config:
     """
     config, state = (Path(options[name]) if options[name] else None for name in ("config", "state"))
     return load(config, Overrides(state=state, port=options.get("port")))
+
+
+def expect_state(config: Config, to_make: bool = False) -> Config:
+    """The same configuration, if its state folder exists: a slip must not make a new one.
+
+    :param to_make: the command may make the folder, unless there is one whose name is nearly the same.
+    :raises ConfigError: when it does not exist.
+    """
+    state = config.state
+    if not state.is_dir():
+        near = near_path(state)
+        if near is not None and ((near / "dmtwisted.db").exists() or (near / "secret.key").exists()):
+            raise ConfigError(f"there is no state folder {state}", f"Did you mean --state {near} ?")
+        if not to_make:
+            raise ConfigError(f"there is no state folder {state}", NAME_STATE)
+    return config
+
+
+def expect_database(config: Config, to_make: bool = False) -> Config:
+    """The same configuration, if its SQLite file exists; whether a database server does is seen later.
+
+    :param to_make: the command may make the file, but not its folder.
+    :raises ConfigError: when it does not exist.
+    """
+    file = config.sqlite_file
+    if file is None or file.exists():
+        return config
+    if file.parent == config.state:
+        expect_state(config)
+    if to_make and file.parent.is_dir():
+        return config
+    raise ConfigError(f"there is no database {file}", NAME_STATE)
+
+
+NAME_STATE = "Name the folder of the service with --state, or its configuration file with --config."
 
 
 def operator() -> Caller:
@@ -123,16 +118,24 @@ def stamp(at: int) -> str:
     return f"{kyiv(at):%Y%m%d-%H%M%S}"
 
 
-def status_of(command: Callable[[], int], *expected: type[Exception]) -> int:
-    """The exit status of ``command``; when it fails with an expected error, 1 after one line that says why."""
+def status_of(
+    command: Callable[[], int], *expected: type[Exception], interrupted: str = "nothing was changed"
+) -> int:
+    """The exit status of ``command``; when it fails with an expected error, 1 after what is wrong and what to do.
+
+    :param interrupted: what Ctrl-C leaves behind.
+    """
     kinds: tuple[type[Exception], ...] = (ConfigError, *expected)
     try:
         return command()
     except kinds as error:
-        why = str(error)
+        complain(str(error), getattr(error, "advice", ""))
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        why = describe_error(error)
+        near = near_path(Path(error.filename)) if error.errno == errno.ENOENT and error.filename else None
+        complain(describe_error(error), f"Did you mean {near} ?" if near else ADVICE.get(error.errno or 0, ""))
     except KeyboardInterrupt:
-        why = "interrupted"
-    print(f"dmtwisted: {why}", file=sys.stderr)
-    return 1
+        complain(f"interrupted: {interrupted}")
+        return INTERRUPTED
+    return FAILED

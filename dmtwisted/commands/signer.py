@@ -26,8 +26,8 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from dmtwisted.access.local_tls import local_context
+from dmtwisted.commands.options import CommandOptions
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
-from dmtwisted.commands.shared import CommandOptions
 from dmtwisted.secrets import write_private
 from protocols.fiscal import signing_agent
 from protocols.fiscal.crypto.certificates import Certificate, read_certificates
@@ -48,13 +48,14 @@ class SignerOptions(CommandOptions):
     """``dmtwisted signer``"""
 
     synopsis = "--key FILE [options]"
+    written: ClassVar = {"tls": "FOLDER"}
     longdesc = (
         "Sign for registers of the driver prro, on this machine or another, with a key that stays in this process."
         f" The key's password is asked for, or taken from --password-file or the environment ({PASSWORD})."
     )
     optParameters: ClassVar[list[Any]] = [
         ["key", "k", None, "The key file: Key-6.dat, .pfx, .p12, .pk8 or .jks.", Path],
-        ["listen", "l", (LOOPBACK, 3950), "HOST:PORT; a port alone serves this machine only.", place],
+        ["listen", "l", (LOOPBACK, 3950), "Where registers connect; a port alone serves this machine only.", place],
         ["password-file", None, None, "A file whose first line is the password of the key.", Path],
         ["token-file", "t", Path(TOKEN_FILE), "The file of the registers' token; created when absent.", Path],
         ["tls", None, None, "Use TLS; a folder for the agent's certificate and authority.pem.", Path],
@@ -153,7 +154,7 @@ def token_in(file: Path) -> tuple[str, bool]:
             token, made = secrets.token_urlsafe(32), True
             write_private(file, f"{token}\n".encode())
     except (OSError, UnicodeDecodeError) as error:
-        raise NotStarted(f"the token {file}: {error}") from None
+        raise NotStarted(f"the token {file}: {_reason(error)}") from None
     if not token:
         raise NotStarted(f"the token {file} is empty")
     return token, made
@@ -172,11 +173,15 @@ def signer_in(options: SignerOptions, ask: Callable[[str], str] = getpass.getpas
             known += read_certificates(one.read_bytes())
         signer = open_signer(data, _password(options, file, ask), known)
     except (OSError, CryptoError, UnicodeDecodeError) as error:
-        raise NotStarted(f"the key {file}: {error}") from None
+        raise NotStarted(f"the key {file}: {_reason(error)}") from None
     days = signer.facts.days_left(datetime.now(UTC))
     if days < 0:
         raise NotStarted(f"the key {file}: its certificate ended on {signer.facts.valid_to:%Y-%m-%d}")
     return signer
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
 def _password(options: SignerOptions, file: Path, ask: Callable[[str], str]) -> str:
@@ -193,8 +198,9 @@ def start(options: SignerOptions, reactor: Any, ask: Callable[[str], str] = getp
 
     :raises NotStarted: when one of them cannot be opened.
     """
-    token, made = token_in(options["token-file"])
+    # First what can be wrong: a key that does not open leaves no file behind.
     signer = signer_in(options, ask)
+    token, made = token_in(options["token-file"])
     site = QuietSite(Agent(signer, token), reactor)
     host, number = options["listen"]
     factory: object = site

@@ -6,7 +6,6 @@ The simulators are those of `protocols.simulators`; here they get a TCP or seria
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,11 +20,13 @@ from twisted.internet.interfaces import IProtocolFactory, IReactorTime
 from twisted.python import usage
 from twisted.python.failure import Failure
 
+from dmtwisted.commands.console import complain
 from dmtwisted.commands.control import Control, SimulatedPeer
+from dmtwisted.commands.options import CommandOptions, Group
 from dmtwisted.commands.serial_plug import SerialPlug
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
-from dmtwisted.commands.shared import CommandOptions, Group
 from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, marks, printer, terminal
+from dmtwisted.system.files import describe_error
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
 from protocols.simulators.ipp_printer import PRINT_S
@@ -68,8 +69,8 @@ class DeviceOptions(CommandOptions):
     """Options of all simulators."""
 
     optParameters: ClassVar[list[Any]] = [
-        ["listen", "l", None, "HOST:PORT for tills; by default this machine only and a free port.", place],
-        ["control", "c", None, "HOST:PORT of the control port; the same defaults.", place],
+        ["listen", "l", None, "Where tills connect; by default this machine only and a free port.", place],
+        ["control", "c", None, "The control port; by default this machine only and a free port.", place],
         ["ledger", None, None, "The file of the ledger, kept over restarts; by default in memory.", Path],
         ["seed", None, None, "The seed of everything random; the same seed makes the same.", int],
     ]
@@ -255,6 +256,7 @@ class MarksOptions(DeviceOptions):
 class TaxServiceOptions(DeviceOptions):
     """``dmtwisted simulate tax-service``"""
 
+    written: ClassVar = {"keys": "FOLDER"}
     longdesc = (
         "Simulate the tax service's fiscal server (protocol A) with signed tickets. Its keys and one for a cashier"
         " are created in a folder at the first start, by the seed if given. Documents are stored beside the ledger."
@@ -298,6 +300,7 @@ class TaxServiceOptions(DeviceOptions):
 class TaxKeyOptions(CommandOptions):
     """``dmtwisted simulate tax-key``"""
 
+    written: ClassVar = {"keys": "FOLDER", "file": "NAME", "kind": "p12|dat|jks"}
     longdesc = "Create another cashier's key for the simulated tax service. No other service accepts it."
     optParameters: ClassVar[list[Any]] = [
         ["keys", "k", Path("tax-service"), "The folder of the simulator's keys; created when absent.", Path],
@@ -307,7 +310,7 @@ class TaxKeyOptions(CommandOptions):
         ["person", None, "", "Tax number of the cashier."],
         ["days", "d", 365.0, "Days until it expires; negative for an expired key.", float],
         ["password", None, "tax-test", "The password of the key file."],
-        ["kind", None, "p12", "p12, dat (Key-6.dat) or jks."],
+        ["kind", None, "p12", "The kind of the key file; dat is Key-6.dat."],
         ["seed", None, None, "The seed of the key; the same seed makes the same key.", int],
     ]
 
@@ -439,12 +442,16 @@ def replay(options: TaxServiceOptions) -> tuple[str, bool]:
     return result
 
 
+def _reason(error: Exception) -> str:
+    return describe_error(error) if isinstance(error, OSError) else str(error)
+
+
 def _at_once(work: Callable[[], tuple[str, bool]]) -> int:
     """Do work without a server: 0 when it succeeded, else 1."""
     try:
         text, well = work()
     except (OSError, ValueError) as error:
-        print(f"dmtwisted simulate: {error}", file=sys.stderr)
+        complain(_reason(error), command="dmtwisted simulate")
         return 1
     print(text)
     return 0 if well else 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import sys
 import textwrap
 import uuid
 from collections.abc import Callable
@@ -21,8 +20,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 from twisted.python import usage
 
-from dmtwisted.commands.shared import PLACE, CommandOptions, FileOptions, Group, configuration, status_of
+from dmtwisted.commands.console import complain
+from dmtwisted.commands.options import PLACE, CommandOptions, FileOptions, Group
+from dmtwisted.commands.shared import configuration, expect_state, status_of
 from dmtwisted.registers.prro.trust_list import MOST_BYTES, TAX_SERVICE, forget, keep, offered, trust_list
+from dmtwisted.system.files import describe_error
 from protocols.errors import NotReached, WireError
 from protocols.fiscal import commands, verdicts
 from protocols.fiscal.client import SERVER, Exchange
@@ -86,9 +88,11 @@ class TrustOptions(FileOptions):
             raise usage.UsageError("--owner: an EDRPOU of 8 digits is expected")
         self["owners"].append(number)
 
-    def parseArgs(self, file: str | None = None) -> None:
+    def parseArgs(self, *files: str) -> None:
         """One file, unless the list is removed."""
-        self["file"] = None if file is None else Path(file)
+        if files:
+            super().parseArgs(*files)
+            self["file"] = Path(files[0])
 
     def postOptions(self) -> None:
         """Check that there is one thing to do."""
@@ -165,7 +169,7 @@ async def signer_of_receipt(exchange: Exchange, server: str, register: int, rece
 
 def trust(options: usage.Options, now: datetime) -> int:
     """Show the authorities of a file and trust them, or trust none any more; 1 when the person says no."""
-    state = configuration(options).state
+    state = expect_state(configuration(options), to_make=not options["remove"]).state
     if options["remove"]:
         print("removed" if forget(state) else "no list was trusted")
         return 0
@@ -231,7 +235,7 @@ def run(options: TaxOptions, fetch: Callable[[CertificatesOptions], Certificate]
         else:
             print(listed(now))
     except (NotShown, OSError, CryptoError, ValueError) as error:
-        print(f"dmtwisted tax: {error}", file=sys.stderr)
+        complain(describe_error(error) if isinstance(error, OSError) else str(error))
         return 1
     return 0
 

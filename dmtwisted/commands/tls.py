@@ -16,16 +16,9 @@ from dmtwisted.access.certificates import BadCertificate, Identity, check, facts
 from dmtwisted.access.tls_install import certify, install_at, remove_from
 from dmtwisted.access.tls_orders import lasting_facts
 from dmtwisted.changes import Action, Area
+from dmtwisted.commands.options import PLACE, CommandOptions, FileOptions, Group, options_class
 from dmtwisted.commands.recording import recorded
-from dmtwisted.commands.shared import (
-    PLACE,
-    CommandOptions,
-    FileOptions,
-    Group,
-    configuration,
-    options_class,
-    status_of,
-)
+from dmtwisted.commands.shared import configuration, expect_state, status_of
 from dmtwisted.config import Config, ConfigError
 
 
@@ -88,7 +81,7 @@ def run(options: TlsOptions) -> int:
 
 def install(options: usage.Options, now: float) -> int:
     """Check a certificate and write it to the place from which the service reads it."""
-    config = configuration(options)
+    config = expect_state(configuration(options), to_make=True)
     password = options["password"] or ""
     if password == "-":
         password = getpass.getpass("Password: ")
@@ -116,7 +109,7 @@ def status(options: usage.Options, now: float) -> int:
 
 def authority(options: usage.Options, now: float) -> int:
     """Create or open the local authority, and install a certificate for this machine."""
-    config = configuration(options)
+    config = expect_state(configuration(options), to_make=True)
     made = certify(config.state, options["names"], now, bool(options["new"]))
     with recorded(config, Area.CERTIFICATE, Action.ISSUED, now, lasting_facts(facts(made.identity, now))):
         _install(made.identity, config)
@@ -131,7 +124,7 @@ def authority(options: usage.Options, now: float) -> int:
 
 def remove(options: usage.Options, now: float) -> int:
     """Remove the installed certificate."""
-    config = configuration(options)
+    config = expect_state(configuration(options))
     if config.tls.given and not config.tls_is_installed:
         raise ConfigError("[tls] the configuration names the certificate; remove it there")
     with recorded(config, Area.CERTIFICATE, Action.DELETED, now, {}):

@@ -10,9 +10,11 @@ from typing import Any
 
 from twisted.python import usage
 
+from dmtwisted.commands.console import FAILED, WRONG_USAGE, complain
 from dmtwisted.config import ConfigError
 from dmtwisted.lab.bench.options import PARTS, BenchOptions
 from dmtwisted.lab.children import BenchFailed, NotStarted, ended_by_signals, scratch_folder
+from dmtwisted.system.files import describe_error
 
 
 def run(options: BenchOptions) -> int:
@@ -24,8 +26,8 @@ def run(options: BenchOptions) -> int:
                 # Only the part that is measured is imported. Its function `figures` returns `Figures`.
                 data, text = import_module(module_of(part, chosen)).figures(part, folder, chosen)
         except (ConfigError, NotStarted, BenchFailed, OSError) as error:
-            print(f"dmtwisted bench: {error}", file=sys.stderr)
-            return 1
+            complain(describe_error(error) if isinstance(error, OSError) else str(error), command="dmtwisted bench")
+            return FAILED
     print(json.dumps(data) if chosen.get("json") else text)
     return 0
 
@@ -46,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.parseOptions(arguments)
     except usage.UsageError as error:
-        print(f"dmtwisted bench: {error}", file=sys.stderr)
-        return 2
+        complain(str(error), command="dmtwisted bench")
+        return WRONG_USAGE
     return run(options)
 
 

@@ -25,6 +25,10 @@ class Sizes:
     answer: int
     state: int
 
+    def __str__(self) -> str:
+        """As one types them."""
+        return f"{self.document},{self.sent},{self.answer},{self.state}"
+
 
 USUAL_SIZES = Sizes(1100, 90, 3100, 550)
 """A sale of three items on a training register."""

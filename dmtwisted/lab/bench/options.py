@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from dmtwisted.commands.shared import Group, options_class, positive
+from dmtwisted.commands.options import Group, options_class
+from dmtwisted.commands.shared import positive
 from dmtwisted.lab.bench.keeping import USUAL_SIZES, sizes
 
 

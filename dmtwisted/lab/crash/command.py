@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from twisted.python import usage
 
-from dmtwisted.commands.shared import CommandOptions
+from dmtwisted.commands.options import CommandOptions
 from dmtwisted.crash_points import POINTS
 from dmtwisted.lab.children import ended_by_signals
 from dmtwisted.lab.crash.crew import Crew, parts
@@ -67,6 +67,7 @@ class CrashlabOptions(CommandOptions):
         ["json", None, None, "Write the results to this file as JSON.", _file],
         ["state", "d", None, "Create the temporary folder in this one: the disk to test.", _folder],
     ]
+    written: ClassVar = {"json": "FILE"}
     optFlags: ClassVar = [
         ["away", None, "In random rounds, also cut the line to the tax service at times."],
         ["list", None, "List the points and what is durable there."],

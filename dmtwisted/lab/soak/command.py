@@ -14,10 +14,13 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any, ClassVar
 
-from dmtwisted.commands.shared import CommandOptions, positive
+from dmtwisted.commands.console import complain
+from dmtwisted.commands.options import CommandOptions
+from dmtwisted.commands.shared import positive
 from dmtwisted.lab import children
 from dmtwisted.lab.soak.judging import Minute, SoakVerdict, judge
 from dmtwisted.lab.soak.sampling import Sample, gauge, sample
+from dmtwisted.system.files import describe_error
 
 PREFIX, TERMINAL, PRINTER = "soak-", "soak-pos", "soak-prn"
 
@@ -164,7 +167,7 @@ def run(options: SoakOptions) -> int:
                 soak = Soak(folder, options, lambda text: print(text, flush=True))
                 soak.run()
         except (children.NotStarted, children.BenchFailed, OSError, http.client.HTTPException) as error:
-            print(f"dmtwisted soak: {error}", file=sys.stderr)
+            complain(describe_error(error) if isinstance(error, OSError) else str(error), command="dmtwisted soak")
             if soak is None or not soak.samples:
                 return 1
             soak.stopped = True
