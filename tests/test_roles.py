@@ -87,6 +87,7 @@ namci- GET /dm/lasttransaction
 -am--w GET /dm/api/v3/tls
 -a---- GET /dm/main/first
 -a---- GET /dm/devices/new
+-a---- GET /dm/devices/new/register
 -a---- GET /dm/main/settings
 -a---- GET /dm/main/settings/certificate
 -a---- GET /dm/main/settings/changes
@@ -119,6 +120,7 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/users
 -a---- PATCH /dm/api/v3/users/{id}
 -a---- DELETE /dm/api/v3/users/{id}
+-a---- POST /dm/api/v3/tax-key
 -a---- POST /dm/api/v3/tls
 -a---- DELETE /dm/api/v3/tls
 -a---- POST /dm/api/v3/tls/reload

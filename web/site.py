@@ -48,6 +48,7 @@ from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import Database, SupportApi
 from web.tasks import TaskResource, Trusts, printer_of
+from web.tax_key import TaxKeyApi
 from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
 from web.users import UserApi
@@ -214,6 +215,7 @@ class Door(Site):
         self._announce(DeviceApi(devices, core.changes, language), v3 + b"/devices", v3 + b"/drivers")
         self._serve(InterruptApi(devices, language), v3 + b"/devices/*/interrupt")
         self._serve(DryCheck(core, language), v3 + b"/check")
+        self._serve(TaxKeyApi(devices, language), v3 + b"/tax-key")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
         self._serve(ReceiptApi(store, devices, language), v3 + b"/receipts")
         self._announce(ApiKeyApi(core.access.keys, devices, language), v3 + b"/api-keys")

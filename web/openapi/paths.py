@@ -47,6 +47,7 @@ from web.receipts import DocumentList, WholeDocument
 from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
+from web.tax_key import ExaminedKeyRecord
 from web.terminals import Interrupted
 from web.training import ClockMove, ClockState
 from web.users import NewPerson, OwnPassword, PersonChange, PersonList, PersonRecord
@@ -230,6 +231,13 @@ ENTRIES: dict[str, Entry] = {
         {200: Done},
         NotYet,
         example={"kind": "terminal", "driver": "ssi-json", "settings": {"host": "127.0.0.1", "port": 9}},
+    ),
+    f"POST {V3}/tax-key": Entry(
+        "devices",
+        {200: ExaminedKeyRecord},
+        "SigningKey",
+        example={"key": "S2V5LTYuZGF0", "password": "secret"},
+        media=("application/json", "multipart/form-data"),
     ),
     f"GET {DEVICE}/scenario": Entry("training", {200: ScenarioRules}),
     f"PUT {DEVICE}/scenario": Entry(
