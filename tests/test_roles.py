@@ -120,6 +120,10 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/users
 -a---- PATCH /dm/api/v3/users/{id}
 -a---- DELETE /dm/api/v3/users/{id}
+-a---- GET /dm/api/v3/found
+-a---- GET /dm/api/v3/search
+-a---- POST /dm/api/v3/search
+-a---- DELETE /dm/api/v3/search
 -a---- POST /dm/api/v3/tax-key
 -a---- POST /dm/api/v3/tls
 -a---- DELETE /dm/api/v3/tls
