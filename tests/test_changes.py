@@ -57,6 +57,9 @@ NO_CHANGE = {
     "POST /dm/api/v3/operations/{n}/slip": "prints: a job of its own in the journal of operations",
     "POST /dm/api/v3/mail/test": "sends a letter that nothing is stored of",
     "POST /dm/api/v3/mail/{n}/retry": "tries a letter again",
+    "DELETE /dm/api/v3/search": "ends a search, which stores nothing",
+    "POST /dm/api/v3/search": "looks for devices, which stores nothing",
+    "POST /dm/api/v3/tax-key": "examines a key that is not stored",
     "POST /login": "begins a session, which changes nothing of the service",
     "POST /logout": "ends a session",
 }

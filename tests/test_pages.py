@@ -170,6 +170,7 @@ class PageCase(WebCase):
             "/dm/main/settings/changes",
             "/dm/",
             "/dm/devices/new",
+            "/dm/devices/new/register",
             "/dm/devices/new?kind=other",
             "/dm/devices/new?kind=printer",
             *drivers,
@@ -1037,16 +1038,19 @@ class DeviceFormTests(PageCase):
     """A device added and changed."""
 
     def test_steps(self) -> None:
-        """The way to a new device is its kind, then its driver, then its settings; one driver needs no choice."""
+        """The way to a new device is its kind, then its driver, then its settings; no kind leads nowhere."""
+        page = self.page("/dm/devices/new")
         self.assertEqual(
-            {link for link in self.page("/dm/devices/new").links() if "kind=" in link},
-            {f"/dm/devices/new?kind={kind}" for kind in ("register", "printer", "terminal", "other")},
+            {link for link in page.links() if "kind=" in link},
+            {f"/dm/devices/new?kind={kind}" for kind in ("register", "printer", "terminal")},
         )
+        self.assertIn("/dm/devices/new/register", page.links())
+        self.assertIn("Scales have no driver here", page.text)
         drivers = {link for link in self.page("/dm/devices/new?kind=printer").links() if "driver=" in link}
         self.assertIn("/dm/devices/new?kind=printer&driver=escpos", drivers)
         self.assertIn("There are no drivers", self.page("/dm/devices/new?kind=other").text)
         page = self.page("/dm/devices/new?kind=printer&driver=escpos")
-        self.assertEqual(page.data["data"], {"kind": "printer", "driver": "escpos", "dev_id": ""})
+        self.assertEqual(page.data["data"], {"kind": "printer", "driver": "escpos", "dev_id": "", "tries": True})
         self.assertEqual(len(page.all("form", id="settings")), 1)
         for wrong in ("kind=nothing", "kind=printer&driver=nothing"):
             self.assertEqual(self.page(f"/dm/devices/new?{wrong}").all("form"), [])

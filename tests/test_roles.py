@@ -90,6 +90,7 @@ namci- GET /dm/lasttransaction
 -am--w GET /dm/api/v3/tls
 -a---- GET /dm/main/first
 -a---- GET /dm/devices/new
+-a---- GET /dm/devices/new/register
 -a---- GET /dm/main/settings
 -a---- GET /dm/main/settings/certificate
 -a---- GET /dm/main/settings/changes
@@ -122,6 +123,11 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/users
 -a---- PATCH /dm/api/v3/users/{id}
 -a---- DELETE /dm/api/v3/users/{id}
+-a---- GET /dm/api/v3/found
+-a---- GET /dm/api/v3/search
+-a---- POST /dm/api/v3/search
+-a---- DELETE /dm/api/v3/search
+-a---- POST /dm/api/v3/tax-key
 -a---- POST /dm/api/v3/tls
 -a---- DELETE /dm/api/v3/tls
 -a---- POST /dm/api/v3/tls/reload

@@ -54,6 +54,7 @@ ROOMS = (
     "dmtwisted.terminals",
     "dmtwisted.registers",
     "dmtwisted.devices",
+    "dmtwisted.finding",
     "dmtwisted.service_settings",
     "dmtwisted.mail",
     "dmtwisted.access",

@@ -20,11 +20,12 @@ from web.uploads import Form, bytes_of, is_form, read_form
 
 
 class KeyUpload(msgspec.Struct, frozen=True):
-    """An uploaded key: the file, its password, files of certificates."""
+    """An uploaded key: the file, its password, files of certificates, and which tax server is asked about it."""
 
     key: bytes
     password: str = ""
     certificate: tuple[bytes, ...] = ()
+    server_url: str = ""
 
 
 class KeyLoaded(Done, kw_only=True):
@@ -51,7 +52,7 @@ class KeyApi:
         device = register_of(self._core, request)
         if not isinstance(device.built, TaxServiceRegister):
             raise Refused(Res.REGISTER_ID_NOT_FOUND, device.row.dev_id)
-        return KeyLoaded(signinfo=await _load(device.row.dev_id, self._core.devices, _upload(request)))
+        return KeyLoaded(signinfo=await _load(device.row.dev_id, self._core.devices, upload_of(request)))
 
 
 async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
@@ -81,7 +82,7 @@ async def _load(dev_id: str, devices: Devices, upload: KeyUpload) -> str:
         device.turns.give_back()
 
 
-def _upload(request: IRequest) -> KeyUpload:
+def upload_of(request: IRequest) -> KeyUpload:
     """The key in the body: multipart as a page sends it, or JSON with base64.
 
     :raises Refused: 2000 when the body is neither.
@@ -95,13 +96,16 @@ def _upload(request: IRequest) -> KeyUpload:
 
 def _of_form(form: Form) -> KeyUpload:
     certificates = tuple(one for one in form.files.get("certificate", ()) if one)
-    return KeyUpload(form.file("file") or form.file("key"), form.text("password"), certificates)
+    return KeyUpload(
+        form.file("file") or form.file("key"), form.text("password"), certificates, form.text("server_url")
+    )
 
 
 class _JsonUpload(msgspec.Struct):
     key: str = ""
     password: str = ""
     certificate: str | list[str] | None = None
+    server_url: str = ""
 
 
 def _of_json(upload: _JsonUpload) -> KeyUpload:
@@ -111,4 +115,5 @@ def _of_json(upload: _JsonUpload) -> KeyUpload:
         key=bytes_of("key", upload.key),
         password=upload.password,
         certificate=tuple(bytes_of("certificate", text) for text in certificates),
+        server_url=upload.server_url,
     )

@@ -94,7 +94,9 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
     (
         frozenset(),
         (
-            *("GET /dm/main/first", "GET /dm/devices/new", "GET /dm/main/settings"),
+            *("GET /dm/main/first", "GET /dm/devices/new", "GET /dm/devices/new/register", "GET /dm/main/settings"),
+            *(f"POST {_API}/tax-key", f"GET {_API}/found"),
+            *(f"{method} {_API}/search" for method in ("GET", "POST", "DELETE")),
             *(f"GET /dm/main/settings/{area}" for area in ("certificate", "changes", "database", "doctor", "log")),
             "GET /dm/main/settings/mail",
             *(f"GET {_API}/mail", f"POST {_API}/mail/test", f"POST {_API}/mail/{{n}}/retry"),

@@ -17,6 +17,8 @@ from werkzeug.exceptions import HTTPException
 from dmtwisted.backups import Backups
 from dmtwisted.cloud import CloudTasks
 from dmtwisted.core import Core
+from dmtwisted.finding.finder import Finder
+from dmtwisted.finding.machine import machine_of
 from dmtwisted.results import Text
 from web.accounts import AccountsApi
 from web.answers import not_found
@@ -31,6 +33,7 @@ from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
+from web.finding import FindingApi
 from web.gate import Gate, OnlyHere, StrangeHost, is_at_the_machine, refuse_foreign
 from web.health import Health
 from web.journal import JournalApi
@@ -48,6 +51,7 @@ from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import Database, SupportApi
 from web.tasks import TaskResource, Trusts, printer_of
+from web.tax_key import TaxKeyApi
 from web.terminals import PATHS, InterruptApi, ServiceMethod
 from web.training import TrainingApi
 from web.users import UserApi
@@ -170,6 +174,7 @@ class Door(Site):
         )
         self._core, self._language = core, language
         self.connections = Connections()
+        self.finder = Finder(core.devices, machine_of(core.reactor))
         self._gate = Gate(core, language)
         self._only_here, self._strange_host = OnlyHere(language), StrangeHost(core.hosts, language)
         self._usual_hosts = core.hosts.usual
@@ -214,6 +219,8 @@ class Door(Site):
         self._announce(DeviceApi(devices, core.changes, language), v3 + b"/devices", v3 + b"/drivers")
         self._serve(InterruptApi(devices, language), v3 + b"/devices/*/interrupt")
         self._serve(DryCheck(core, language), v3 + b"/check")
+        self._serve(FindingApi(self.finder, language), v3 + b"/found", v3 + b"/search")
+        self._serve(TaxKeyApi(devices, language), v3 + b"/tax-key")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
         self._serve(ReceiptApi(store, devices, language), v3 + b"/receipts")
         self._announce(ApiKeyApi(core.access.keys, devices, language), v3 + b"/api-keys")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -308,6 +309,36 @@ class Devices:
             return settings
         return await self.clock.aside(with_files, driver, settings, kept or {}, self._around.folders)
 
+    @asynccontextmanager
+    async def on_trial(self, kind: str, driver_name: str, members: Mapping[str, Any]) -> AsyncIterator[Any]:
+        """A device as ``members`` describe it, for a while: it has no row in the store and no file.
+
+        :raises BadSettings: when a member is invalid.
+        :raises Refused: 430 when it cannot be built.
+        """
+        driver = self._driver(kind, driver_name)
+        settings = await self.with_files(driver, driver.read(members))
+        # No device has this number, so the store has nothing for it.
+        row = DeviceRow(0, "", "", kind, driver_name, msgspec.json.encode(members))
+        around = self._around
+        try:
+            built = driver.build(row, settings, Surroundings(around.reactor, around.clock, around.store, None))
+        except Exception as error:
+            raise Refused(Res.DEVICE_ERROR, f"{type(error).__name__}: {error}") from error
+        try:
+            yield built
+        finally:
+            built.close()
+
+    def _driver(self, kind: str, name: str) -> Driver:
+        if kind not in KINDS:
+            raise BadSettings("kind", f"one of {', '.join(KINDS)} is expected")
+        driver = self.drivers.get((kind, name))
+        if driver is None:
+            known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
+            raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
+        return driver
+
     def named_elsewhere(self, device: Device) -> list[str]:
         """The files that a device's settings name outside of the folders for them."""
         if isinstance(device, UnusableDevice):
@@ -388,12 +419,7 @@ class Devices:
         :raises Refused: 2002 when the name is taken.
         """
         _check_name(name)
-        if kind not in KINDS:
-            raise BadSettings("kind", f"one of {', '.join(KINDS)} is expected")
-        driver = self.drivers.get((kind, driver_name))
-        if driver is None:
-            known = ", ".join(sorted(found for of_kind, found in self.drivers if of_kind == kind)) or "none yet"
-            raise BadSettings("driver", f"there is no such driver for a {kind}; known: {known}")
+        driver = self._driver(kind, driver_name)
         settings = {**driver.fresh(day_of(self.clock.now())), **settings}
         value = driver.read(settings)
         if self.bars(driver):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -114,7 +115,7 @@ class AgentKey:
             return False
         return (self.days_left() or 0) >= 0
 
-    async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
+    async def examine(self, file: bytes, password: str, certificates: Sequence[bytes]) -> NoReturn:
         """Refused: keys are loaded at the agent.
 
         :raises Refused: 2003, always.
@@ -122,6 +123,13 @@ class AgentKey:
         raise Refused(
             Res.KEY_UNREADABLE, wording(f"the key is kept by the signing agent {self._url}; replace it there")
         )
+
+    async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
+        """As `examine`.
+
+        :raises Refused: 2003, always.
+        """
+        await self.examine(file, password, certificates)
 
     def allow(self, document: Document) -> None:
         """Note whether another key may begin with ``document``."""

@@ -10,7 +10,7 @@ from zope.interface import Attribute, Interface
 
 from dmtwisted.documents.documents import Receipt
 from dmtwisted.documents.model import Element
-from dmtwisted.registers.channels.interface import OutletRecord
+from dmtwisted.registers.channels.interface import OutletRecord, SaidOfKey
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
 from dmtwisted.store.values import LetterRow
@@ -149,6 +149,13 @@ class AsksMeanwhile(Protocol):
         """Ask no more: the service stops, and the matter stays open."""
 
 
+class ExaminedKey(NamedTuple):
+    """A key that is not loaded: its members as in a register's state, and what the tax service says of it."""
+
+    key: dict[str, object]
+    said: SaidOfKey
+
+
 @runtime_checkable
 class TaxServiceRegister(Protocol):
     """What a register at the tax service does beyond `IRegister`: it has a signing key."""
@@ -161,6 +168,12 @@ class TaxServiceRegister(Protocol):
         """Sign with the key in ``file`` from now on.
 
         :raises Refused: 2009 when the register is open, 2003 when the key cannot be read.
+        """
+
+    async def examine_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> ExaminedKey:
+        """What the key in ``file`` is, and which registers the tax service has for it; nothing is kept or changed.
+
+        :raises Refused: 2003 when the key cannot be read.
         """
 
     async def tax_objects(self) -> list[OutletRecord]:

@@ -56,6 +56,12 @@ class ISigningKey(Interface):
     async def usable() -> bool:
         """Whether there is a key that opens and has not ended."""
 
+    async def examine(file: bytes, password: str, certificates: Sequence[bytes]) -> BuiltInSigner:
+        """The key in ``file``, which may be closed at once; nothing is kept.
+
+        :raises Refused: as `load` does.
+        """
+
     async def load(file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
         """Sign with the key in ``file`` from now on.
 
@@ -154,7 +160,7 @@ class SigningKey:
 
     async def sign(self, content: Callable[[], bytes]) -> bytes:
         """See `ISigningKey`."""
-        return await self._clock.aside(_signed, await self.signer(), content)
+        return await self._clock.aside(signed, await self.signer(), content)
 
     async def usable(self) -> bool:
         """See `ISigningKey`."""
@@ -164,15 +170,14 @@ class SigningKey:
             return False
         return self._clock.now() <= self._kept.valid_to
 
+    async def examine(self, file: bytes, password: str, certificates: Sequence[bytes]) -> BuiltInSigner:
+        """See `ISigningKey`."""
+        return (await self._usable_in(Upload(file, password, list(certificates))))[1]
+
     async def load(self, file: bytes, password: str, certificates: Sequence[bytes], emergency: int) -> None:
         """See `ISigningKey`."""
-        plain = await self._opened(Upload(file, password, list(certificates)))
-        signer = await self._clock.aside(_signer_of, plain)
+        plain, signer = await self._usable_in(Upload(file, password, list(certificates)))
         facts = signer.facts
-        if facts.valid_from > self._moment():
-            raise Refused(Res.KEY_UNREADABLE, wording(f"the certificate begins on {facts.valid_from:%Y-%m-%d}"))
-        if facts.valid_to < self._moment():
-            raise Refused(Res.KEY_UNREADABLE, wording(f"the certificate ended on {facts.valid_to:%Y-%m-%d}"))
         try:
             sealed = self._secrets.seal(msgspec.json.encode(plain).decode(), self._place)
         except SecretsError as error:
@@ -204,6 +209,17 @@ class SigningKey:
             subject=kept.subject,
             key=kept.key_id[:16],
         )
+
+    async def _usable_in(self, upload: Upload) -> tuple[PlainKey, BuiltInSigner]:
+        """The key in an uploaded file, which is valid now."""
+        plain = await self._opened(upload)
+        signer = await self._clock.aside(_signer_of, plain)
+        facts = signer.facts
+        if facts.valid_from > self._moment():
+            raise Refused(Res.KEY_UNREADABLE, wording(f"the certificate begins on {facts.valid_from:%Y-%m-%d}"))
+        if facts.valid_to < self._moment():
+            raise Refused(Res.KEY_UNREADABLE, wording(f"the certificate ended on {facts.valid_to:%Y-%m-%d}"))
+        return plain, signer
 
     async def _opened(self, upload: Upload) -> PlainKey:
         """The key in an uploaded file, opened in a process that can be ended."""
@@ -290,8 +306,11 @@ def _utc(at: int | datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
-    """What ``content`` makes, signed; runs in a thread."""
+def signed(signer: BuiltInSigner, content: Callable[[], bytes]) -> bytes:
+    """What ``content`` makes, signed; runs in a thread.
+
+    :raises Refused: 1069 when it cannot be signed.
+    """
     made = content()
     try:
         return signer.sign(made)

@@ -167,6 +167,21 @@ class Cups:
         """The queue ``name``; whether it exists is known when it is used."""
         return CupsQueue(self, self._clock, name)
 
+    async def queues(self) -> list[tuple[str, str]]:
+        """The name of every queue, and the model that it is set up for.
+
+        :raises NotReached: when there is no CUPS. :raises WireError: when there is no readable answer.
+        """
+        wanted = attribute(Tag.KEYWORD, "requested-attributes", "printer-name", "printer-make-and-model")
+        try:
+            answer = await self.ask(Operation.CUPS_GET_PRINTERS, "", (wanted,), ASK_S)
+        except Refused as no:
+            if no.status == Status.NOT_FOUND:
+                return []
+            raise
+        groups = (group for group in answer.groups if group.tag == GroupTag.PRINTER)
+        return [(group.text("printer-name"), group.text("printer-make-and-model")) for group in groups]
+
     async def ask(
         self, operation: Operation, path: str, more: tuple[Attribute, ...], patience: float, document: bytes = b""
     ) -> Message:

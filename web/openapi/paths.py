@@ -16,6 +16,7 @@ from typing import Any
 
 from dmtwisted.changes import Area
 from dmtwisted.documents.accounts import TABLES
+from dmtwisted.finding.search import SearchRecord
 from dmtwisted.store.values import State
 from web.accounts import FORMATS
 from web.answers import Done, Error
@@ -36,6 +37,7 @@ from web.devices import (
     ScenarioRules,
 )
 from web.doctor import FindingList, Mend
+from web.finding import FoundHere, NewSearch
 from web.health import Probe
 from web.journal import JobList, JobRecord, OperationList, OperationRecord, Settlement, SlipPrint
 from web.keys import KeyLoaded
@@ -47,6 +49,7 @@ from web.receipts import DocumentList, WholeDocument
 from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
+from web.tax_key import ExaminedKeyRecord
 from web.terminals import Interrupted
 from web.training import ClockMove, ClockState
 from web.users import NewPerson, OwnPassword, PersonChange, PersonList, PersonRecord
@@ -230,6 +233,17 @@ ENTRIES: dict[str, Entry] = {
         {200: Done},
         NotYet,
         example={"kind": "terminal", "driver": "ssi-json", "settings": {"host": "127.0.0.1", "port": 9}},
+    ),
+    f"GET {V3}/found": Entry("devices", {200: FoundHere}),
+    f"GET {V3}/search": Entry("devices", {200: SearchRecord}),
+    f"POST {V3}/search": Entry("devices", {202: SearchRecord}, NewSearch, example={"what": "printers"}),
+    f"DELETE {V3}/search": Entry("devices", {200: SearchRecord}),
+    f"POST {V3}/tax-key": Entry(
+        "devices",
+        {200: ExaminedKeyRecord},
+        "SigningKey",
+        example={"key": "S2V5LTYuZGF0", "password": "secret"},
+        media=("application/json", "multipart/form-data"),
     ),
     f"GET {DEVICE}/scenario": Entry("training", {200: ScenarioRules}),
     f"PUT {DEVICE}/scenario": Entry(

@@ -355,6 +355,7 @@ _SIGNING_KEY: Schema = {
         "certificate": {
             "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]
         },
+        "server_url": {"type": "string", "description": "`tax-key` asks this tax server instead of the usual one."},
     },
     "required": ["key"],
 }

@@ -12,9 +12,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.core import Core
-from dmtwisted.devices.driver import KINDS, BadSettings, Surroundings
-from dmtwisted.results import Refused, Res
-from dmtwisted.store.values import DeviceRow
+from dmtwisted.results import Refused
 from web.answers import Done, json_answer, language_of, refused_in_body
 from web.management import answer_errors, lasting, read_object
 
@@ -36,7 +34,6 @@ class DryCheck:
 
     def __init__(self, core: Core, default_language: str) -> None:
         self._core, self.default_language = core, default_language
-        self._around = Surroundings(core.reactor, core.clock, core.store, None)
 
     @app.route("/dm/api/v3/check", methods=["POST"])
     async def check(self, request: IRequest) -> bytes:
@@ -50,19 +47,5 @@ class DryCheck:
         return json_answer(request, 200, Done())
 
     async def _tried(self, asked: NotYet) -> None:
-        if asked.kind not in KINDS:
-            raise BadSettings("kind", f"one of {', '.join(KINDS)} is expected")
-        driver = self._core.devices.drivers.get((asked.kind, asked.driver))
-        if driver is None:
-            raise BadSettings("driver", f"there is no such driver for a {asked.kind}")
-        settings = await self._core.devices.with_files(driver, driver.read(asked.settings))
-        # No device has this number, so the store has nothing for it.
-        row = DeviceRow(0, "", asked.device, asked.kind, asked.driver, msgspec.json.encode(asked.settings))
-        try:
-            built = driver.build(row, settings, self._around)
-        except Exception as error:
-            raise Refused(Res.DEVICE_ERROR, f"{type(error).__name__}: {error}") from error
-        try:
+        async with self._core.devices.on_trial(asked.kind, asked.driver, asked.settings) as built:
             await built.check()
-        finally:
-            built.close()

@@ -31,6 +31,7 @@ from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES, spreadsheet
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
+from dmtwisted.registers.prro.settings import SERVER_URL
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
@@ -44,6 +45,7 @@ from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.mail import letters_of
 from web.pages import receipts
+from web.pages.adding import REGISTER_SCRIPT
 from web.pages.board import board_of
 from web.pages.dated import dated_part
 from web.pages.day import Figures
@@ -413,7 +415,7 @@ class PageSite:
         return self._pages.page(
             request,
             "new_device.html",
-            kinds=KINDS,
+            kinds=[each for each in KINDS if any(driver.kind == each for driver in known.drivers.values())],
             kind=kind,
             drivers=drivers,
             levels={driver.name: _level(driver, self._core.state) for driver in drivers},
@@ -422,6 +424,18 @@ class PageSite:
             values={},
             usual_name=self._usual_name(kind),
             known_names=self._known_names(request),
+        )
+
+    @app.route("/dm/devices/new/register", methods=["GET"])
+    async def new_register(self, request: IRequest) -> bytes:
+        """Add a register at the tax service, step by step."""
+        say = speaker(self._pages.language(request))
+        return self._pages.page(
+            request,
+            "new_register.html",
+            taken=[device.name for device in self._core.devices],
+            said={name: say(key) for name, key in REGISTER_SCRIPT.items()},
+            server=SERVER_URL,
         )
 
     def _usual_name(self, kind: str) -> str:

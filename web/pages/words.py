@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dmtwisted.results import Text
+from web.pages.words_adding import ADDING
 from web.pages.words_board import BOARD
 from web.pages.words_day import DAY
 from web.pages.words_looks import LOOKS
@@ -407,10 +408,6 @@ _W: dict[str, tuple[str, str]] = {
     "add_device": ("Додати пристрій", "Add a device"),
     "new_device": ("Новий пристрій", "New device"),
     "which_kind": ("Що додаємо?", "What is it?"),
-    "about_register": ("Каса: пробиває чеки", "Makes receipts"),
-    "about_printer": ("Друкує чеки на папері", "Prints receipts on paper"),
-    "about_terminal": ("Приймає картки", "Takes cards"),
-    "about_other": ("Сканер, ваги, дисплей", "Scanner, scales, display"),
     "which_driver": ("Який драйвер потрібен?", "Which driver does it need?"),
     "no_drivers": (
         "Для таких пристроїв немає драйверів: інтерфейс не має завдань для них.",
@@ -567,7 +564,8 @@ _W: dict[str, tuple[str, str]] = {
 }
 
 WORDS: dict[str, Text] = {
-    key: Text(*texts) for key, texts in {**_W, **SERVICE, **LOOKS, **NEEDS, **BOARD, **DAY, **PRACTISE}.items()
+    key: Text(*texts)
+    for key, texts in {**_W, **SERVICE, **LOOKS, **NEEDS, **BOARD, **DAY, **PRACTISE, **ADDING}.items()
 }
 """The texts by their keys."""
 

@@ -225,7 +225,8 @@ form.addEventListener("submit", (event) => {
   once(button, async () => {
     if (!readable()) return;
     if (!isNew) await change(button.textContent);
-    else if (await tried(button.textContent, true)) await create(button.textContent);
+    // A register that signs itself has no key before it is stored, so there is nothing to try yet.
+    else if (!data.tries || (await tried(button.textContent, true))) await create(button.textContent);
   });
 });
 

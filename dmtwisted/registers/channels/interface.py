@@ -71,6 +71,17 @@ class OutletRecord(msgspec.Struct):
     registers: list[OutletRegister]
 
 
+@dataclass(frozen=True)
+class SaidOfKey:
+    """What the tax service says of a key that is not loaded."""
+
+    outlets: list[OutletRecord]
+    open_shifts: frozenset[str] = frozenset()
+    """Fiscal numbers of registers whose shift is open at the tax service."""
+    refused: Refused | None = None
+    """Why it said nothing."""
+
+
 class IFiscalChannel(Interface):
     """The way of one register to the tax service."""
 

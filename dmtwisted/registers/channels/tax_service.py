@@ -29,6 +29,7 @@ from dmtwisted.registers.channels.interface import (
     OutletRecord,
     OutletRegister,
     Rejected,
+    SaidOfKey,
     Unknown,
     unreachable,
 )
@@ -57,7 +58,7 @@ from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
-from protocols.fiscal.signatures import Signed, WrongSignature
+from protocols.fiscal.signatures import Sign, Signed, WrongSignature
 from protocols.fiscal.verdicts import Answered, Lost, Malformed, Nothing, NotSent
 
 OUTER_BYTES = 16 * 1024
@@ -65,6 +66,9 @@ OUTER_BYTES = 16 * 1024
 
 WRONG_CLOCK_S = 1800.0
 """Seconds between our clock and the server's from which a refusal is 1121 (docs/reference/tax-service.md#time)."""
+
+MOST_ASKED = 20
+"""Registers of one key whose shifts are asked for."""
 
 _GRANTING = (Kind.OPEN, Kind.OFFLINE_END)
 """Documents whose acceptance grants an offline session (docs/reference/tax-service.md#offline-sessions)."""
@@ -121,6 +125,7 @@ class TaxServiceChannel:
         """Who signed the last answer that was accepted."""
         # The document that was signed last: it is the next one to leave, and reading signed bytes again takes time.
         self._last_signed: tuple[bytes, XmlDocument] | None = None
+        self._exchange = exchange
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
         self._greeted = FiscalServer(exchange.greet, self._sign, self._opened, address, aside=clock.aside)
         # Seconds that the server's clock is ahead of ours; `None` while it is doubtful whether the server is there.
@@ -236,13 +241,18 @@ class TaxServiceChannel:
 
         :raises Refused: 1094 or 1095 as the key is, 1069 when it cannot sign, and as the server refuses.
         """
-        asked = await self._server.objects()
-        if isinstance(asked, Answered):
-            return [_outlet_record(found) for found in asked.value.tax_objects]
-        if isinstance(asked, Nothing):
-            # The key is not registered yet.
-            return []
-        raise _unanswered(asked)
+        return await _objects(self._server)
+
+    async def said_of(self, sign: Sign) -> SaidOfKey:
+        """What the server says of another key, with which ``sign`` signs; nothing is changed there."""
+        server = FiscalServer(self._exchange, sign, self._opened, self._address, aside=self._clock.aside)
+        try:
+            outlets = await _objects(server)
+        except Refused as refused:
+            return SaidOfKey([], refused=refused)
+        numbers = [one.fiscal_number for found in outlets for one in found.registers if not one.closed]
+        found = [number for number in numbers[:MOST_ASKED] if await _has_open_shift(server, number)]
+        return SaidOfKey(outlets, frozenset(found))
 
     # Documents
 
@@ -490,6 +500,21 @@ def _outlet(found: TaxObject) -> Outlet:
         point_name=found.name or "",
         address=found.address or "",
     )
+
+
+async def _objects(server: FiscalServer) -> list[OutletRecord]:
+    asked = await server.objects()
+    if isinstance(asked, Answered):
+        return [_outlet_record(found) for found in asked.value.tax_objects]
+    if isinstance(asked, Nothing):
+        # The key is not registered yet.
+        return []
+    raise _unanswered(asked)
+
+
+async def _has_open_shift(server: FiscalServer, number: str) -> bool:
+    asked = await server.state(int(number))
+    return isinstance(asked, Answered) and text_of(asked.value.shift_state) == "1"
 
 
 def _outlet_record(found: TaxObject) -> OutletRecord:

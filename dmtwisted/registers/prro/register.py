@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -16,7 +17,8 @@ from dmtwisted.registers.channels.known_outlet import KnownOutlet
 from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
 from dmtwisted.registers.channels.time_stamps import MUST, OFF, TimeStamps
 from dmtwisted.registers.engine import SoftwareRegister
-from dmtwisted.registers.keys import ISigningKey, SigningKey
+from dmtwisted.registers.interface import ExaminedKey
+from dmtwisted.registers.keys import ISigningKey, SigningKey, key_members, signed
 from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.registers.prro.trust import Trusted, roots_of
@@ -123,6 +125,20 @@ class PrroRegister(SoftwareRegister):
         :raises Refused: as the key is, or as the tax service answers.
         """
         return await self._way.tax_objects()
+
+    async def examine_key(self, file: bytes, password: str, certificates: Sequence[bytes]) -> ExaminedKey:
+        """What the key in ``file`` is and may do, before it is loaded: see `TaxServiceRegister`."""
+        signer = await self._key.examine(file, password, certificates)
+
+        async def sign(content: bytes) -> bytes:
+            return await self._clock.aside(signed, signer, lambda: content)
+
+        facts, moment = signer.facts, datetime.fromtimestamp(self._clock.seconds(), UTC)
+        try:
+            said = await self._way.said_of(sign)
+        finally:
+            signer.close()
+        return ExaminedKey(key_members(facts, facts.days_left(moment), self._own_settings.warn_key_days), said)
 
     async def check_change(self, settings: msgspec.Struct) -> None:
         """As any register; during a shift the settings that a Z depends on may not change.

@@ -1,0 +1,134 @@
+"""Texts of the pages on which devices are found and added."""
+
+from __future__ import annotations
+
+ADDING: dict[str, tuple[str, str]] = {
+    # what there is to add
+    "add_register": ("Інша каса", "Another register"),
+    "about_register": (
+        "Навчальна каса, або каса стороннього драйвера",
+        "For practice, or of another package's driver",
+    ),
+    "add_printer": ("Принтер чеків", "A receipt printer"),
+    "about_printer": ("За моделлю: Epson, Star, Citizen та інші", "By its model: Epson, Star, Citizen and others"),
+    "add_terminal": ("Банківський термінал", "A bank terminal"),
+    "about_terminal": (
+        "За банком: ПриватБанк, monobank, Ощадбанк та інші",
+        "By its bank: PrivatBank, monobank and others",
+    ),
+    "add_other": ("Інший пристрій", "Another device"),
+    "about_other": ("Для нього встановлено сторонній драйвер", "A driver for it is installed"),
+    "without_driver": ("Чого додавати не треба", "What is not added here"),
+    "about_scanner": (
+        "Сканер штрихкодів: працює як клавіатура, тому під’єднайте його до комп’ютера касира.",
+        "A bar code scanner types like a keyboard: plug it into the cashier's computer.",
+    ),
+    "about_display": (
+        "Дисплей покупця: цей сервіс ним не керує. Не додавайте його як принтер, бо чеки загубляться; ним керує "
+        "програма каси.",
+        "A customer display is driven by the till's program, not by this service. Do not add it as a printer: "
+        "receipts would be lost.",
+    ),
+    "about_scales": (
+        "Ваги: драйверів для них немає. Вагу вводить касир або передає програма каси.",
+        "Scales have no driver here. The cashier enters the weight, or the till's program sends it.",
+    ),
+    # a register at the tax service, step by step
+    "tax_register": ("Каса в податковій (ПРРО)", "A register at the tax service"),
+    "tax_register_text": (
+        "Чотири кроки, близько хвилини. До останнього кроку податкова не отримує жодного документа.",
+        "Four steps, about a minute. Until the last one the tax service gets no document.",
+    ),
+    "wizard_key": ("Ключ касира", "The cashier's key"),
+    "wizard_key_text": (
+        "Оберіть файл ключа й введіть його пароль. Сервіс покаже, чий це ключ, і запитає в податкової, які каси за "
+        "ним записано. Поки що нічого не зберігається.",
+        "Choose the key file and enter its password. The service shows whose key it is, and asks the tax service "
+        "which registers it may use. Nothing is stored yet.",
+    ),
+    "wizard_password_text": (
+        "Той, який ви задали, коли отримували ключ. Пароль ніде не зберігається.",
+        "The one that was set when the key was made. It is not stored.",
+    ),
+    "wizard_special": ("Особливі випадки", "Special cases"),
+    "wizard_server": ("Інший сервер податкової", "Another tax server"),
+    "wizard_server_text": (
+        "Лише для навчання: адреса симулятора, наприклад http://127.0.0.1:8609/fs",
+        "For practice only: the address of a simulator, like http://127.0.0.1:8609/fs",
+    ),
+    "wizard_by_hand": (
+        "Ввести все вручну, або ключ тримає агент підпису",
+        "Enter everything by hand, or a signing agent keeps the key",
+    ),
+    "wizard_examine": ("Перевірити ключ", "Check the key"),
+    "wizard_examining": ("Читаю ключ і питаю податкову…", "Reading the key and asking the tax service…"),
+    "wizard_key_good": ("Ключ підходить", "The key is good"),
+    "wizard_key_bad": ("Ключ не підійшов", "The key is no use"),
+    "wizard_key_bad_text": (
+        "Перевірте розкладку й великі літери пароля, або оберіть інший файл: ключ зазвичай називається Key-6.dat чи "
+        "закінчується на .pfx, .jks, .pk8.",
+        "Check the keyboard layout and the capitals of the password, or choose another file: a key is usually called "
+        "Key-6.dat, or ends with .pfx, .jks, .pk8.",
+    ),
+    "wizard_tax_silent": ("Податкова не сказала, які каси за ним", "The tax service did not tell its registers"),
+    "wizard_tax_silent_text": (
+        "Перевірте, чи є інтернет на цьому комп’ютері, і натисніть «Перевірити ключ» ще раз за кілька хвилин: файл і "
+        "пароль залишаються у формі.",
+        "See that this computer has internet, and press “Check the key” again in a few minutes: file and password "
+        "stay in the form.",
+    ),
+    "wizard_other_key": ("Інший ключ", "Another key"),
+    "wizard_choose": ("Каса", "The register"),
+    "wizard_choose_text": (
+        "Ось що податкова знає за цим ключем. Оберіть касу, яка працюватиме на цьому комп’ютері.",
+        "This is what the tax service has for the key. Choose the register that this computer is for.",
+    ),
+    "wizard_here_already": ("уже додано", "already added"),
+    "wizard_open_elsewhere": (
+        "Зміна цієї каси відкрита: нею працює інша програма або комп’ютер. Закрийте зміну там (Z-звіт), а потім "
+        "відкривайте тут.",
+        "The shift of this register is open: another program or computer uses it. Close it there (Z-report), then "
+        "open it here.",
+    ),
+    "wizard_no_registers": (
+        "На цій точці немає діючих кас. Зареєструйте касу в електронному кабінеті й поверніться сюди.",
+        "This outlet has no active register. Register one in the taxpayer's cabinet and come back.",
+    ),
+    "wizard_key_unknown": (
+        "Податкова не знає цього ключа. Перевірте, що це ключ вашої фірми, і подайте його за формою № 5-ПРРО в "
+        "електронному кабінеті; після прийняття натисніть «Інший ключ» і перевірте ще раз.",
+        "The tax service does not know this key. See that it is your firm's, and announce it by form № 5-ПРРО in the "
+        "taxpayer's cabinet; once it is accepted, press “Another key” and check again.",
+    ),
+    "wizard_other_firm": (
+        "Інші каси тут належать іншому платнику. Перевірте, що це ключ вашої фірми. Податкові номери інших кас",
+        "The other registers here belong to another taxpayer. See that this is your firm's key. Their tax numbers",
+    ),
+    "wizard_register": ("Каса", "Register"),
+    "wizard_other_register": ("Інша каса", "Another register"),
+    "wizard_save": ("Зберегти", "Save"),
+    "wizard_save_text": (
+        "Сервіс запише касу з даними податкової і свій ключ, зашифрований. Назву бачать касири; нею касу називають і "
+        "програми.",
+        "The service stores the register with the data of the tax service, and its key, sealed. Cashiers see the "
+        "name; programs name the register by it.",
+    ),
+    "wizard_offline": ("Продавати й без зв’язку з податковою", "Sell without a link to the tax service, too"),
+    "wizard_offline_text": (
+        "Чеки отримають офлайн-номери й підуть до податкової, щойно зв’язок повернеться. Це можна змінити потім.",
+        "Receipts get offline numbers and go to the tax service when it answers again. You can change this later.",
+    ),
+    "wizard_open": ("Відкрити зміну", "Open the shift"),
+    "wizard_open_text": (
+        "Касу збережено. Відкриття зміни є першим документом, який отримає податкова. Можна відкрити й пізніше.",
+        "The register is stored. The opening of the shift is the first document that the tax service gets; it can "
+        "wait.",
+    ),
+    "wizard_later": ("Відкрити пізніше", "Open it later"),
+    "wizard_ready": ("Зміну відкрито, можна продавати", "The shift is open: the register can sell"),
+    "wizard_ready_text": (
+        "Касові дії та звіти є на сторінці каси. Додайте ще принтер і термінал, якщо вони є.",
+        "Its page has the cash actions and reports. Add a printer and a terminal too, if you have them.",
+    ),
+}
+"""Ukrainian and English text by key."""
