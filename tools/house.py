@@ -55,6 +55,7 @@ ROOMS = (
     "dmtwisted.devices",
     "dmtwisted.service_settings",
     "dmtwisted.mail",
+    "dmtwisted.goods",
     "dmtwisted.access",
     "dmtwisted.programs",
     "dmtwisted.receipts",

@@ -32,6 +32,7 @@ from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
 from web.gate import Gate, OnlyHere, StrangeHost, is_at_the_machine, refuse_foreign
+from web.goods import GoodsApi
 from web.health import Health
 from web.journal import JournalApi
 from web.keys import KeyApi
@@ -44,6 +45,7 @@ from web.pages.static import StaticFiles
 from web.prro import PrroApi
 from web.receipts import ReceiptApi
 from web.rights import permit_of, refusal_of, route_of
+from web.selling import SellingApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import Database, SupportApi
@@ -213,6 +215,8 @@ class Door(Site):
         self._announce(KeyApi(core, language), b"/dm/main/api/v1/prro/sign")
         self._announce(DeviceApi(devices, core.changes, language), v3 + b"/devices", v3 + b"/drivers")
         self._serve(InterruptApi(devices, language), v3 + b"/devices/*/interrupt")
+        self._serve(SellingApi(core, language), v3 + b"/devices/*/reckon")
+        self._announce(GoodsApi(core, language), v3 + b"/goods")
         self._serve(DryCheck(core, language), v3 + b"/check")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
         self._serve(ReceiptApi(store, devices, language), v3 + b"/receipts")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dmtwisted.results import Text
+from web.pages.words_selling import FOR_SELLING, SELLING
 from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
@@ -573,7 +574,7 @@ _W: dict[str, tuple[str, str]] = {
     "group_warning": ("Попередження", "Warnings"),
 }
 
-WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE}.items()}
+WORDS: dict[str, Text] = {key: Text(*texts) for key, texts in {**_W, **SERVICE, **SELLING}.items()}
 """The texts by their keys."""
 
 FOR_SCRIPTS = (
@@ -608,6 +609,7 @@ FOR_SCRIPTS = (
     *("database_whole", "database_damaged", "database_no_check", "doctor_done", "doctor_mended", "log_empty"),
     *(f"action_{action}" for action in range(4)),
     *(key for key in _W if key.startswith("progress_")),
+    *FOR_SELLING,
 )
 """The keys that scripts need."""
 
