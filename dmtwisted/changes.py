@@ -60,6 +60,7 @@ class Area(StrEnum):
     TRAINING = "training"
     MAIL = "mail"
     """What a customer was to get."""
+    GOODS = "goods"
 
 
 class Action(StrEnum):

@@ -21,6 +21,7 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, Surroundings
 from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
+from dmtwisted.goods.goods import Goods
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.host_names import HostNames
 from dmtwisted.mail.service import CustomerPost
@@ -84,6 +85,7 @@ class Core:
         self.changes = Changes(store, self.clock)
         self.settings = ServiceSettings(store, self.secrets, self.clock)
         self.access = Access(store, self.clock, reactor, state)
+        self.goods = Goods(store, self.changes)
         self.certificate = _certificate(config, reactor)
         self.hosts = HostNames(
             config.server.names, lambda: self.settings.now.allowed_hosts, self._named, reactor.seconds

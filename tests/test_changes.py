@@ -52,6 +52,7 @@ NO_CHANGE = {
     "POST /dm/api/v3/database/check": "reads",
     "POST /dm/api/v3/devices/{dev_id}/check": "asks the device how it is",
     "POST /dm/api/v3/devices/{dev_id}/interrupt": "ends the wait of a payment, which is in the journal of operations",
+    "POST /dm/api/v3/devices/{dev_id}/reckon": "calculates",
     "POST /dm/api/v3/doctor": "reads, and asks the devices how they are",
     "POST /dm/api/v3/jobs/{n}/reprint": "prints: a job of its own in the journal of operations",
     "POST /dm/api/v3/operations/{n}/slip": "prints: a job of its own in the journal of operations",
@@ -112,6 +113,11 @@ class RouteTests(ChangeCase):
     def device_made(self) -> HttpAnswer:
         """A new device."""
         return self.request("POST", DEVICES, {"device": "k", "kind": "printer", "driver": "training"})
+
+    def item(self, method: str = "POST") -> HttpAnswer:
+        """An item of the list of goods, and its end."""
+        made = self.request("POST", "/dm/api/v3/goods", {"code": "7", "name": "x", "price": 1})
+        return made if method == "POST" else self.request(method, "/dm/api/v3/goods?code=7")
 
     def key_made(self) -> str:
         """The path of a new key."""
@@ -213,6 +219,13 @@ RECORDED: dict[str, tuple[Area, Action, Callable[[RouteTests], HttpAnswer]]] = {
         Area.API_KEY,
         Action.DELETED,
         lambda case: case.request("DELETE", case.key_made()),
+    ),
+    f"POST {V3}/goods": (Area.GOODS, Action.CREATED, lambda case: case.item()),
+    f"DELETE {V3}/goods": (Area.GOODS, Action.DELETED, lambda case: case.item("DELETE")),
+    f"POST {V3}/goods/import": (
+        Area.GOODS,
+        Action.CHANGED,
+        lambda case: case.request("POST", f"{V3}/goods/import", {"csv": "code;name;price\n7;x;1"}),
     ),
     f"PATCH {V3}/api-keys/{{id}}": (Area.API_KEY, Action.CHANGED, RouteTests.key_changed),
     f"POST {V3}/users": (Area.USER, Action.CREATED, RouteTests.person),

@@ -75,6 +75,15 @@ namci- GET /dm/lasttransaction
 -amci- GET /dm/api/v3/devices/{dev_id}/strip
 -amci- GET /dm/main/api/v1/prro
 -amci- GET /dm/main/api/v1/prro/groups
+-a-ci- GET /dm/main/sell
+-a-ci- GET /dm/main/registers/{dev_id}/sell
+-a-ci- POST /dm/api/v3/devices/{dev_id}/reckon
+-amci- GET /dm/main/goods
+-amci- GET /dm/api/v3/goods
+-amci- GET /dm/api/v3/goods/export
+-am--- POST /dm/api/v3/goods
+-am--- DELETE /dm/api/v3/goods
+-am--- POST /dm/api/v3/goods/import
 -a-ci- POST /dm/api/v3/devices/{dev_id}/check
 -a-ci- POST /dm/api/v3/devices/{dev_id}/interrupt
 -a-ci- POST /dm/api/v3/jobs/{n}/reprint

@@ -57,6 +57,7 @@ ROOMS = (
     "dmtwisted.finding",
     "dmtwisted.service_settings",
     "dmtwisted.mail",
+    "dmtwisted.goods",
     "dmtwisted.access",
     "dmtwisted.programs",
     "dmtwisted.receipts",

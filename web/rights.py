@@ -70,6 +70,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
         frozenset({_MANAGER, *BOUND}),
         (
             *("GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
+            *("GET /dm/main/goods", f"GET {_API}/goods", f"GET {_API}/goods/export"),
             *("GET /dm/main/receipts/{dev_id}/{number}/picture", "GET /dm/main/registers/{dev_id}"),
             *("GET /dm/main/day", "GET /dm/main/day/{picture}"),
             *(f"GET {_API}/receipts", f"GET {_API}/receipts/{{dev_id}}/{{number}}"),
@@ -80,6 +81,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
     (
         BOUND,
         (
+            *("GET /dm/main/sell", "GET /dm/main/registers/{dev_id}/sell", f"POST {_DEVICE}/reckon"),
             *(f"POST {_DEVICE}/check", f"POST {_DEVICE}/interrupt"),
             *(f"POST {_API}/jobs/{{n}}/reprint", f"POST {_API}/operations/{{n}}/slip"),
             *("GET /dm/main/practise", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario", f"GET {_DEVICE}/ledger"),
@@ -89,7 +91,10 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
         frozenset({_INTEGRATOR}),
         (*("GET /dm/main/console", f"GET {_API}/training/clock"),),
     ),
-    (frozenset({_MANAGER}), (f"GET {_API}/accounts",)),
+    (
+        frozenset({_MANAGER}),
+        (f"GET {_API}/accounts", f"POST {_API}/goods", f"DELETE {_API}/goods", f"POST {_API}/goods/import"),
+    ),
     (frozenset({_MANAGER, _WATCHER}), (f"GET {_API}/doctor", f"GET {_API}/tls")),
     (
         frozenset(),

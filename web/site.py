@@ -35,6 +35,7 @@ from web.doctor import DoctorApi, Examination
 from web.events import Announcing, EventStream
 from web.finding import FindingApi
 from web.gate import Gate, OnlyHere, StrangeHost, is_at_the_machine, refuse_foreign
+from web.goods import GoodsApi
 from web.health import Health
 from web.journal import JournalApi
 from web.keys import KeyApi
@@ -47,6 +48,7 @@ from web.pages.static import StaticFiles
 from web.prro import PrroApi
 from web.receipts import ReceiptApi
 from web.rights import permit_of, refusal_of, route_of
+from web.selling import SellingApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
 from web.support import Database, SupportApi
@@ -218,6 +220,8 @@ class Door(Site):
         self._announce(KeyApi(core, language), b"/dm/main/api/v1/prro/sign")
         self._announce(DeviceApi(devices, core.changes, language), v3 + b"/devices", v3 + b"/drivers")
         self._serve(InterruptApi(devices, language), v3 + b"/devices/*/interrupt")
+        self._serve(SellingApi(core, language), v3 + b"/devices/*/reckon")
+        self._announce(GoodsApi(core, language), v3 + b"/goods")
         self._serve(DryCheck(core, language), v3 + b"/check")
         self._serve(FindingApi(self.finder, language), v3 + b"/found", v3 + b"/search")
         self._serve(TaxKeyApi(devices, language), v3 + b"/tax-key")

@@ -96,7 +96,7 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
 
     :raises Refused: for the first rule of specification 7.2 that it breaks.
     """
-    goods = [_good(row, index, rates, device) for index, row in enumerate(asked.rows)]
+    goods = [good_of(row, index, rates, device) for index, row in enumerate(asked.rows)]
     before = sum(good.cost - good.disc for good in goods)
     if not goods and asked.sum:
         raise Refused(Res.EMPTY_ROWS)
@@ -117,7 +117,7 @@ def owed(asked: ReceiptRequest, rates: Rates, device: str) -> int:
 
     :raises Refused: for the first rule of specification 7.2 that its items break.
     """
-    goods = _spread(asked.discounts, [_good(row, index, rates, device) for index, row in enumerate(asked.rows)])
+    goods = _spread(asked.discounts, [good_of(row, index, rates, device) for index, row in enumerate(asked.rows)])
     exact = sum(good.cost - good.disc for good in goods)
     if _part_payment(asked, exact) is not None:
         return asked.partpay_sum
@@ -200,7 +200,11 @@ DAY_EXPECTED = Text("очікується yyyyMMdd або yyyyMMddHHmmss", "yyyy
 # Rows
 
 
-def _good(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
+def good_of(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
+    """The item that a row describes, before discounts of the whole receipt.
+
+    :raises Refused: for the first rule of specification 7.2 that it breaks.
+    """
     if not row.name.strip():
         raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
     check_row(row, index)

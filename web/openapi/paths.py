@@ -17,6 +17,7 @@ from typing import Any
 from dmtwisted.changes import Area
 from dmtwisted.documents.accounts import TABLES
 from dmtwisted.finding.search import SearchRecord
+from dmtwisted.registers.basket import BasketSums
 from dmtwisted.store.values import State
 from web.accounts import FORMATS
 from web.answers import Done, Error
@@ -38,6 +39,7 @@ from web.devices import (
 )
 from web.doctor import FindingList, Mend
 from web.finding import FoundHere, NewSearch
+from web.goods import GoodsFile, GoodsImport, GoodsItem, GoodsList, GoodsRecord
 from web.health import Probe
 from web.journal import JobList, JobRecord, OperationList, OperationRecord, Settlement, SlipPrint
 from web.keys import KeyLoaded
@@ -46,6 +48,7 @@ from web.pages.dry_check import NotYet
 from web.prro import Groups, RegisterRow
 from web.receipts import KINDS as DOCUMENTS
 from web.receipts import DocumentList, WholeDocument
+from web.selling import Basket
 from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
@@ -109,6 +112,10 @@ JOB_FILTERS = tuple(
 _OF_CHANGES = (
     *(query for query in FILTERS if query.name in ("device", "from", "to")),
     Query("kind", "What was changed.", {"enum": [str(area) for area in Area]}),
+)
+GOODS_FILTERS = (
+    Query("search", "A code, a bar code, or words of the name."),
+    *(query for query in FILTERS if query.name in ("page", "page_size")),
 )
 CHANGE_FILTERS = (*_OF_CHANGES, *(query for query in FILTERS if query.name in ("page", "page_size")))
 EXPORT_FILTERS = (*_OF_CHANGES, Query("format", "Format of the file.", {"enum": ["csv", "json"]}))
@@ -245,6 +252,25 @@ ENTRIES: dict[str, Entry] = {
         example={"key": "S2V5LTYuZGF0", "password": "secret"},
         media=("application/json", "multipart/form-data"),
     ),
+    f"POST {DEVICE}/reckon": Entry(
+        "goods",
+        {200: BasketSums},
+        Basket,
+        example={"receipt": {"rows": [{"name": "Кава", "cnt": 2, "price": 35.5}]}, "given": 100},
+    ),
+    f"GET {V3}/goods": Entry("goods", {200: GoodsList}, query=GOODS_FILTERS),
+    f"POST {V3}/goods": Entry(
+        "goods", {200: GoodsRecord, 201: GoodsRecord}, GoodsItem, example={"code": "7", "name": "Кава", "price": 35.5}
+    ),
+    f"DELETE {V3}/goods": Entry("goods", {204: ""}, query=(Query("code", "Code of the item.", required=True),)),
+    f"POST {V3}/goods/import": Entry(
+        "goods",
+        {200: GoodsImport, 422: GoodsImport},
+        GoodsFile,
+        example={"csv": "code;name;price\n7;Кава;35,50\n", "dry": True},
+        media=("application/json", "multipart/form-data"),
+    ),
+    f"GET {V3}/goods/export": Entry("goods", {200: CSV}),
     f"GET {DEVICE}/scenario": Entry("training", {200: ScenarioRules}),
     f"PUT {DEVICE}/scenario": Entry(
         "training", {200: ScenarioRules}, "ScenarioGiven", example={"rules": [{"on": "sale", "then": "lost_after"}]}

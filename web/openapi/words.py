@@ -149,6 +149,7 @@ TAGS: dict[str, str] = {
     "terminals": "Service methods of terminals, with answers in the shape of a task.",
     "login": "Sessions, people and keys.",
     "devices": "Registers, printers and terminals: add, change, check.",
+    "goods": "Goods and baskets of the page of sales.",
     "journal": "What was done, and what needs a person.",
     "settings": "Settings, dashboard and registers, as clients of the original interface know them.",
     "watching": "Health, events, certificate, database, support.",

@@ -65,6 +65,7 @@ class Pages:
     :param registers: the registers that every page warns of.
     :param word: what stands in place of `main` in links.
     :param asks_for_code: whether the reader needs the one-time code to change anything.
+    :param sells: whether the reader may sell on a register that there is.
     """
 
     def __init__(
@@ -76,8 +77,9 @@ class Pages:
         registers: Callable[[], Registers] = Registers,
         word: str = "",
         asks_for_code: Callable[[IRequest], bool] = lambda request: False,
+        sells: Callable[[IRequest], bool] = lambda request: False,
     ) -> None:
-        self._asks_for_code = asks_for_code
+        self._asks_for_code, self._sells = asks_for_code, sells
         self._default, self._training, self._login_on, self._needs = default_language, training, login_on, needs
         self._registers = registers
         self._main = f'"/dm/{word or "main"}/'
@@ -104,6 +106,7 @@ class Pages:
                     "route_of_need": route_of_need,
                     "odd": self._registers(),
                     "asks_for_code": self._asks_for_code(request),
+                    "can_sell": self._sells(request),
                     "version": dmtwisted.__version__,
                     "path": request.path.decode("latin-1"),
                     "person": permit.name,

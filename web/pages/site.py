@@ -44,7 +44,7 @@ from web.doctor import Examination
 from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.mail import letters_of
-from web.pages import receipts
+from web.pages import receipts, selling
 from web.pages.adding import REGISTER_SCRIPT
 from web.pages.board import board_of
 from web.pages.dated import dated_part
@@ -112,6 +112,7 @@ class PageSite:
             lambda: warned_of(core),
             core.config.server.path_alias,
             asks_for_code,
+            lambda request: may_sell(permit_of(request)) and bool(self._named(request, REGISTER)),
         )
         self._main = f"/dm/{core.config.server.path_alias or 'main'}/".encode()
         self._figures = Figures(core.store, core.clock)
@@ -201,6 +202,55 @@ class PageSite:
             board=await board_of(core.store, device, register, core.clock.now(), allows, may_sell(permit)),
             documents=await last_documents(core.store, device, 8),
             printers=self._named(request, PRINTER),
+        )
+
+    # Sales and goods
+
+    @app.route("/dm/main/sell", methods=["GET"])
+    async def sell_somewhere(self, request: IRequest) -> bytes:
+        """A sale on the only register, or a choice of them."""
+        registers = self._named(request, REGISTER)
+        if len(registers) == 1:
+            return await self._sell(request, registers[0]["dev_id"])
+        return self._pages.page(request, "sell.html", register=None, registers=registers)
+
+    @app.route("/dm/main/registers/<dev_id>/sell", methods=["GET"])
+    async def sell(self, request: IRequest, dev_id: str) -> bytes:
+        """A sale on one register."""
+        return await self._sell(request, dev_id)
+
+    async def _sell(self, request: IRequest, dev_id: str) -> bytes:
+        device = self._core.devices.by_id(dev_id)
+        if device.kind != REGISTER:
+            raise Refused(Res.UNKNOWN_DEVICE)
+        printers = self._named(request, PRINTER)
+        facts = selling.desk(self._core, device, [printer["name"] for printer in printers])
+        terminals = {one["name"]: one["dev_id"] for one in self._named(request, TERMINAL)}
+        return self._pages.page(
+            request,
+            "sell.html",
+            register=await standing(device, self._core.devices),
+            desk=facts,
+            terminal_id=terminals.get(facts["terminal"], ""),
+            printers=printers,
+            has_goods=bool(await self._core.goods.load()),
+        )
+
+    @app.route("/dm/main/goods", methods=["GET"])
+    async def goods(self, request: IRequest) -> bytes:
+        """The list of goods."""
+        query = query_of(request)
+        asked, page = query.get("q", "").strip(), receipts.wanted(query).page
+        await self._core.goods.load()
+        found, total = await self._core.goods.find(asked, PAGE_SIZE, (page - 1) * PAGE_SIZE)
+        return self._pages.page(
+            request,
+            "goods.html",
+            goods=found,
+            total=total,
+            query=asked,
+            page=page,
+            pages=max(1, -(-total // PAGE_SIZE)),
         )
 
     @app.route("/dm/main/receipts", methods=["GET"])

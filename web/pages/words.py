@@ -14,6 +14,7 @@ from web.pages.words_day import DAY
 from web.pages.words_looks import LOOKS
 from web.pages.words_needs import NEEDS
 from web.pages.words_practise import PRACTISE, PRACTISE_FOR_SCRIPTS
+from web.pages.words_selling import FOR_SELLING, SELLING
 from web.pages.words_service import SERVICE
 
 Say = Callable[[str], str]
@@ -565,7 +566,7 @@ _W: dict[str, tuple[str, str]] = {
 
 WORDS: dict[str, Text] = {
     key: Text(*texts)
-    for key, texts in {**_W, **SERVICE, **LOOKS, **NEEDS, **BOARD, **DAY, **PRACTISE, **ADDING}.items()
+    for key, texts in {**_W, **SERVICE, **LOOKS, **NEEDS, **BOARD, **DAY, **PRACTISE, **ADDING, **SELLING}.items()
 }
 """The texts by their keys."""
 
@@ -603,6 +604,7 @@ FOR_SCRIPTS = (
     *(f"action_{action}" for action in range(4)),
     *(key for key in _W if key.startswith("progress_")),
     *PRACTISE_FOR_SCRIPTS,
+    *FOR_SELLING,
 )
 """The keys that scripts need."""
 

@@ -49,7 +49,8 @@ export async function perform(title, path, body, named = "tag") {
   const what = JSON.stringify([path, body]);
   let action = kept().find((each) => each.what === what);
   if (!action) {
-    const key = uuid();
+    // A basket has its key before it is sold, and keeps it until it is.
+    const key = body[named] ?? uuid();
     const whole = { ...body, [named]: key };
     if (named === "transaction_id") whole.transaction_search = 2;
     action = { key, title, path, what, body: whole, device: body.device, payment: named === "transaction_id" };
@@ -75,8 +76,34 @@ async function send(action) {
   if (answer && isOver(answer, action.payment)) keep(without(action.key));
   else showPending();
   await explain(answer, action.title);
+  if (answer) tellSettled(action, answer);
   lookAgain();
   return answer;
+}
+
+const tellSettled = (action, answer) =>
+  document.dispatchEvent(new CustomEvent("answered", { detail: { action, answer } }));
+
+const mine = () => kept().filter((action) => action.device === data.device && !onTheWay.has(action.key));
+
+/** Whether an action of this page's device has no final answer. */
+export const isUnsettled = () => mine().length > 0;
+
+/** Ask for what became of the actions without an answer, without doing any of them. */
+export async function lookUp() {
+  for (const action of mine()) {
+    if (action.payment) continue;
+    let answer = null;
+    try {
+      ({ json: answer } = await ask("POST", "/dm/execute", { ver: 6, device: action.device, type: 0, tag: action.key }));
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+    }
+    if (answer?.res !== 0) continue;
+    keep(without(action.key));
+    await explain(answer, action.title);
+    tellSettled(action, answer);
+  }
 }
 
 /** Do a task that only reads; it needs no key. */
@@ -95,12 +122,12 @@ export async function read(title, path, body) {
 export function showPending() {
   const place = $("#pending");
   if (!place) return;
-  const mine = kept().filter((action) => action.device === data.device && !onTheWay.has(action.key));
-  place.hidden = mine.length === 0;
+  const open = mine();
+  place.hidden = open.length === 0;
   place.replaceChildren();
-  if (!mine.length) return;
+  if (!open.length) return;
   place.append(make("h2", {}, words.pending), make("p", {}, words.pending_text));
-  for (const action of mine) {
+  for (const action of open) {
     const repeat = make("button", { type: "button", class: "main" }, words.repeat);
     repeat.addEventListener("click", async () => {
       await send(action);
