@@ -238,6 +238,12 @@ class StreamTests(SynchronousTestCase):
         self.patch(MainOptions, "parseOptions", mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual(call("backup"), (130, "", "dmtwisted: interrupted\n"))
 
+    def test_nobody_answers(self) -> None:
+        """A question where the input has ended is an error that says so, not a traceback."""
+        self.patch(backup_command, "configuration", mock.Mock(side_effect=EOFError))
+        status, _, err = call("backup")
+        self.assertEqual((status, err.count("\n"), "input ended" in err), (1, 2, True))
+
     def test_disk_full(self) -> None:
         """A full disk is named with what to do."""
         full = OSError(28, "No space left on device", "/shop/backups")
