@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -13,10 +14,13 @@ from unittest import mock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import backup as backup_command
+from dmtwisted.commands import doctor
 from dmtwisted.commands.main import COMMANDS, MainOptions, main
 from dmtwisted.commands.options import CommandOptions, Group, in_plain
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.commands.shared import ADVICE
 from dmtwisted.config import near_path
+from dmtwisted.doctor.findings import Check, FindingRecord, Fix, Level
 from dmtwisted.system.files import describe_error
 
 
@@ -204,6 +208,27 @@ class StreamTests(SynchronousTestCase):
             with mock.patch.dict(os.environ, environment):
                 self.assertTrue(call("x", error=stream)[2].startswith(expected), environment)
 
+    def test_doctor(self) -> None:
+        """The doctor names what does not work first, in red on a terminal; the rest keeps the order of the checks."""
+        found = [
+            FindingRecord(Check.PORT, Level.GOOD, "", "it answers", "", Fix.NONE),
+            FindingRecord(Check.DISK, Level.WARN, "", "little room", "free some", Fix.NONE),
+            FindingRecord(Check.KEYS, Level.BAD, "", "the key has ended", "load a new one", Fix.NONE),
+        ]
+        plain = (
+            " BAD  the key has ended\n       → load a new one\n"
+            "  !   little room\n       → free some\n"
+            "  ok  it answers\n"
+        )
+        for stream, expected in (
+            (io.StringIO(), plain),
+            (Terminal(), plain.replace(" BAD ", "\x1b[31m BAD \x1b[0m").replace("  ok ", "\x1b[32m  ok \x1b[0m")),
+        ):
+            with redirect_stdout(stream):
+                self.assertEqual(doctor.report(found, "en", False), 2)
+            said = stream.getvalue().replace("\x1b[33m  !  \x1b[0m", "  !  ")
+            self.assertTrue(said.startswith(expected), said)
+
     def test_interrupted(self) -> None:
         """Ctrl-C in the middle has a status of its own, and the person is told what it left."""
         self.patch(backup_command, "configuration", mock.Mock(side_effect=KeyboardInterrupt))
@@ -212,6 +237,12 @@ class StreamTests(SynchronousTestCase):
         )
         self.patch(MainOptions, "parseOptions", mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual(call("backup"), (130, "", "dmtwisted: interrupted\n"))
+
+    def test_nobody_answers(self) -> None:
+        """A question where the input has ended is an error that says so, not a traceback."""
+        self.patch(backup_command, "configuration", mock.Mock(side_effect=EOFError))
+        status, _, err = call("backup")
+        self.assertEqual((status, err.count("\n"), "input ended" in err), (1, 2, True))
 
     def test_disk_full(self) -> None:
         """A full disk is named with what to do."""
@@ -229,3 +260,71 @@ class StreamTests(SynchronousTestCase):
             with redirect_stderr(err):
                 end = self.assertRaises(SystemExit, main, ["backup"])
         self.assertEqual((end.code, err.getvalue()), (1, ""))
+
+
+class ProgressTests(SynchronousTestCase):
+    """What is seen of long work."""
+
+    def setUp(self) -> None:
+        """A clock of our own, and a terminal of 100 characters."""
+        self.now = 1000.0
+        self.patch(time, "monotonic", lambda: self.now)
+        self.patch(os, "environ", {"TERM": "xterm", "COLUMNS": "100"})
+
+    def shown(self, stream: io.StringIO) -> str:
+        """What is written of a work of two parts, and of the second one each second half way."""
+        with ProgressBar(stream=stream) as bar:
+            bar("copy", 500, 1000)
+            for second in range(60):
+                self.now += 1
+                bar("compare", 100 * second, 12_000)
+        return stream.getvalue()
+
+    def test_lines(self) -> None:
+        """Without a terminal there is a plain line each ten seconds, with count, share, pace and the time left."""
+        shown = self.shown(io.StringIO())
+        self.assertEqual(
+            shown.splitlines()[1:3],
+            [
+                " 16%  1,900 of 12,000 rows, 100/s, 1:41 left  compare",
+                " 24%  2,900 of 12,000 rows, 100/s, 1:31 left  compare",
+            ],
+        )
+        self.assertEqual((len(shown.splitlines()), "\r" in shown, "\x1b" in shown), (6, False, False))
+
+    def test_bar(self) -> None:
+        """On a terminal there is a bar that is drawn over itself, without codes, and is gone at the end."""
+        shown = self.shown(Terminal())
+        self.assertIn("\r[######..................]  25%  3,000 of 12,000 rows, 100/s, 1:30 left  compare", shown)
+        self.assertNotIn("\x1b", shown)
+        self.assertRegex(shown, r"\r {50,}\r$")
+        self.assertLess(max(map(len, shown.split("\r"))), 100)
+
+    def test_narrow(self) -> None:
+        """On a narrow terminal the line is cut, because a wrapped one could not be drawn over."""
+        os.environ["COLUMNS"] = "40"
+        self.assertEqual(max(map(len, self.shown(Terminal()).split("\r"))), 39)
+
+    def test_dumb(self) -> None:
+        """A terminal that cannot draw, and NO_COLOR, get lines."""
+        for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
+            with mock.patch.dict(os.environ, {name: value}):
+                self.assertNotIn("\r", self.shown(Terminal()))
+
+    def test_steps(self) -> None:
+        """Steps of long work are shown as each begins; a result is printed above the bar, on the standard output."""
+        stream, out = Terminal(), io.StringIO()
+        with redirect_stdout(out), ProgressBar("rounds", stream) as bar:
+            for n in bar.each(range(4), lambda n: "measuring"):
+                self.now += 30
+                bar.say(f"round {n}")
+        self.assertEqual(out.getvalue(), "round 0\nround 1\nround 2\nround 3\n")
+        self.assertIn("75%  3 of 4 rounds, 0:30 left  measuring", stream.getvalue())
+
+    def test_short(self) -> None:
+        """Short work says nothing where there is no terminal."""
+        told = io.StringIO()
+        with ProgressBar(stream=told) as bar:
+            bar("operation", 0, 1000)
+            bar("operation", 1000, 1000)
+        self.assertEqual(told.getvalue(), "")

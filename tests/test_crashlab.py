@@ -320,7 +320,7 @@ class CrewTests(SynchronousTestCase):
     def crew(self, *plays: Any) -> Crew:
         """A crew for these parts, with two kills each."""
         self.lines: list[str] = []
-        return Crew([Part(2, play) for play in plays], folder_of(self), self.lines.append)
+        return Crew([Part(2, play) for play in plays], folder_of(self), self.lines.append, lambda *_: None)
 
     def test_score(self) -> None:
         """What came of one point in several parts is one row; a part's folder goes when all is good."""
@@ -336,7 +336,8 @@ class CrewTests(SynchronousTestCase):
         crew.work(2)
         [row] = crew.score()
         self.assertEqual((row.rounds, row.killed, row.lost, row.found), (5, 5, 1, ["a receipt"]))
-        self.assertIn("5 of 6 kills; 1 lost", crew.line())
+        counts, *kills = crew.progress()
+        self.assertEqual((counts[:17], kills), ("1 lost, 0 doubled", [5, 6]))
         self.assertIn("part 2: a receipt", self.lines)
         self.assertEqual([path.name for path in self.kept.parent.iterdir()], ["part-2"])
 

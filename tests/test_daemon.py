@@ -178,11 +178,11 @@ class TwistdTests(DaemonCase):
         until(lambda: not self.pid_file.exists() or None, "its number is left behind")
 
     def test_taken(self) -> None:
-        """What can be known before it leaves the terminal ends the command with one line and status 1."""
+        """What can be known before it leaves the terminal ends the command with its reason, advice and status 1."""
         with socket.create_server((HOST, 0)) as taken:
             self.port = taken.getsockname()[1]
             status, said = self.start(*self.options())
-        self.assertEqual((status, said.count("\n"), "cannot listen" in said), (1, 1, True), said)
+        self.assertEqual((status, said.count("\n"), "cannot listen" in said), (1, 2, True), said)
         self.assertFalse(self.pid_file.exists())
 
 

@@ -334,7 +334,7 @@ class MainTests(_DatabaseCase):
     def test_in_use(self) -> None:
         """While a service works with the file it is not touched; afterwards it is."""
         with take_lock(f"{self.path}.lock", 0):
-            self.assertEqual(self.complaint(self.url), "another service uses this database")
+            self.assertTrue(self.complaint(self.url).startswith("another service uses this database"))
             self.assertFalse(self.path.exists())
         self.assertEqual(main(self.url), 0)
 

@@ -20,7 +20,6 @@ from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.commands import database as command
 from dmtwisted.commands.main import main
-from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.store.carry import checking, moving
 from dmtwisted.store.carry.archive import read_manifest
 from dmtwisted.store.carry.checking import check
@@ -747,40 +746,3 @@ class CommandTests(MoveCase):
         self.assertEqual(status, 0)
         self.assertIn("of this version already", out)
         self.assertEqual(self.path.read_bytes(), before)
-
-
-class ProgressTests(SynchronousTestCase):
-    """What is seen of long work."""
-
-    def test_lines(self) -> None:
-        """Where there is no terminal short work says nothing, and long work a line now and then."""
-        told = io.StringIO()
-        with ProgressBar(stream=told) as progress:
-            progress("operation", 0, 1000)
-            self.assertEqual(told.getvalue(), "")
-            progress._shown -= 100
-            progress("operation", 500, 1000)
-        line, rest = told.getvalue().split("\n", 1)
-        self.assertEqual(rest, "")
-        self.assertTrue(line.startswith(" 50%  500 of 1,000 rows"), line)
-
-    def test_next_part(self) -> None:
-        """Another part of the work begins with a pace of its own."""
-        told = io.StringIO()
-        progress = ProgressBar(stream=told)
-        progress("copy", 500, 1000)
-        progress("compare", 0, 2000)
-        progress._shown -= 100
-        progress("compare", 10, 2000)
-        self.assertNotIn("-", told.getvalue())
-
-    def test_bar(self) -> None:
-        """On a terminal there is a bar, which is gone at the end."""
-        told = io.StringIO()
-        told.isatty = lambda: True  # type: ignore[method-assign]
-        with ProgressBar(stream=told) as progress:
-            progress("operation", 0, 1000)
-            progress._shown -= 100
-            progress("operation", 500, 1000)
-            self.assertIn("[###############...............]  50%", told.getvalue())
-        self.assertTrue(told.getvalue().endswith("\r\x1b[K"))

@@ -27,6 +27,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.config import PRESENCE_FILE, ServerConfig, load
 from dmtwisted.lab.children import family, free_port, is_writer
 from dmtwisted.store.sqlite.file import take_lock
+from dmtwisted.system.owners import port_owner
 from tests.specification import promises
 from tests.test_state_folder import open_paths
 from tests.web_case import EXECUTE, fiscal, sale
@@ -383,7 +384,8 @@ class FamilyTests(ProcessCase):
                 port = taken.getsockname()[1]
                 refused = self.assertRaises(CannotListen, bind, ServerConfig(port=port))
                 why = words_of_system(host, port)
-            self.assertEqual(str(refused), f"cannot listen on {place}:{port}: {why}")
+            self.assertTrue(str(refused).startswith(f"cannot listen on {place}:{port}: {why}"), str(refused))
+            self.assertIn("choose another port", refused.advice)
             for one in bind(ServerConfig(port=port)):
                 one.close()
 
@@ -419,17 +421,19 @@ class RefusedStartTests(ProcessCase):
         except subprocess.TimeoutExpired:
             self.fail(f"it neither serves nor ends; it said {service.complaints or service.printed}")
         self.assertEqual((status, "Traceback" in service.printed + service.complaints), (1, False))
-        line = service.complaints.rstrip("\n")
-        self.assertNotIn("\n", line)
+        line, *advice = service.complaints.splitlines()
         self.assertTrue(line.startswith("dmtwisted: "), line)
+        # Below it at most what to do.
+        self.assertEqual([each[:2] for each in advice][1:], [])
         return line.removeprefix("dmtwisted: ")
 
     def test_port_taken(self) -> None:
-        """A port in use is named with the reason."""
+        """A port in use is named with the reason and the process that has it."""
         with socket.create_server((HOST, 0)) as taken:
             port = taken.getsockname()[1]
             said = self.complaint("--state", "state", "--port", str(port))
-            self.assertEqual(said, f"cannot listen on 0.0.0.0:{port}: {words_of_system(HOST, port)}")
+            why, owner = words_of_system(HOST, port), port_owner(port)
+            self.assertEqual(said, f"cannot listen on 0.0.0.0:{port}: {why}{f' ({owner})' if owner else ''}")
 
     def test_address_of_another_machine(self) -> None:
         """An address that is not ours is named with the reason."""
@@ -469,10 +473,10 @@ class RefusedStartTests(ProcessCase):
         self.assertIn("table device already exists", said)
 
     def test_unknown_option(self) -> None:
-        """An unknown option is reported, with status 1 and without a traceback."""
+        """An unknown option is reported with the near one, with status 2 and without a traceback."""
         service = self.spawn(*RUN, "--prot", "1")
-        self.assertEqual(service.wait(), 1)
-        self.assertIn("prot", service.complaints.splitlines()[-1])
+        self.assertEqual(service.wait(), 2)
+        self.assertIn("no option --prot; did you mean --port?", service.complaints.splitlines()[0])
         self.assertNotIn("Traceback", service.complaints)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.lab.soak import command as command
 from dmtwisted.lab.soak.command import SoakOptions, words
 from dmtwisted.lab.soak.judging import Minute, SoakVerdict, drift, growth, judge, kept, slope
@@ -322,7 +323,11 @@ class CommandTests(SynchronousTestCase):
         """Ten seconds with the real processes: everything is asked, nothing fails."""
         if os.environ.get("DMTWISTED_SLOW") != "1":
             raise SkipTest("set DMTWISTED_SLOW=1: it starts a service with its simulators")
-        soak = command.Soak(Path(self._folder()), self.options(minutes="1.05", rate="20", registers="4", shift="0.3"))
+        soak = command.Soak(
+            Path(self._folder()),
+            self.options(minutes="1.05", rate="20", registers="4", shift="0.3"),
+            ProgressBar("s"),
+        )
         with redirect_stdout(io.StringIO()):
             soak.run()
         self.assertEqual([minute.failures for minute in soak.minutes], [0])

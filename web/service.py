@@ -29,6 +29,7 @@ from dmtwisted.system.log_files import LogFiles
 from dmtwisted.system.logs import LineObserver, open_observer
 from dmtwisted.system.notify import Notifier
 from dmtwisted.system.output import take_any_letter
+from dmtwisted.system.owners import taken
 from dmtwisted.system.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_when_input_ends
 from web.site import Door
 
@@ -37,7 +38,11 @@ BACKLOG = 512
 
 
 class CannotListen(Exception):
-    """The service cannot listen on its address; the text is one line for the operator."""
+    """The service cannot listen on its address; the text is one line for the operator, ``advice`` another one."""
+
+    def __init__(self, why: str, advice: str = "") -> None:
+        super().__init__(why)
+        self.advice = advice
 
 
 def bind(server: ServerConfig) -> list[socket.socket]:
@@ -49,22 +54,23 @@ def bind(server: ServerConfig) -> list[socket.socket]:
     :raises CannotListen: when the port is taken or an address is not one of this machine.
     """
     found: list[socket.socket] = []
-    port, lacking = server.port, ""
+    port, lacking = server.port, CannotListen("")
     for host in server.hosts:
         try:
             listening = _listening(host, port, alone=len(server.hosts) == 1)
         except OSError as error:
-            why = f"{CANNOT_LISTEN}{place_of(host, port)}: {error.strerror or error}"
+            why, advice = taken(port, error)
+            refused = CannotListen(f"{CANNOT_LISTEN}{place_of(host, port)}: {why}", advice)
             if error.errno in _NO_SUCH_FAMILY:
-                lacking = lacking or why
+                lacking = lacking if str(lacking) else refused
                 continue
             for other in found:
                 other.close()
-            raise CannotListen(why) from None
+            raise refused from None
         found.append(listening)
         port = listening.getsockname()[1]
     if not found:
-        raise CannotListen(lacking)
+        raise lacking
     return found
 
 

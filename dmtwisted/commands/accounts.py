@@ -13,6 +13,7 @@ from twisted.python import usage
 
 from dmtwisted.clock import day_of, span
 from dmtwisted.commands.options import PLACE, FileOptions
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.commands.shared import configuration, expect_database, status_of
 from dmtwisted.documents import documents
 from dmtwisted.documents.accounts import TABLES, XML_END, Accounts, Numbered, csv_head, csv_lines, xml_head, xml_lines
@@ -21,6 +22,9 @@ from dmtwisted.store.opening import open_rows
 from dmtwisted.store.rows import CarryError, Rows
 
 XML, CSV, CSV_SEMICOLON = "xml", "csv", "csv-semicolon"
+
+DAY = 86_400_000
+"""Milliseconds."""
 
 _ROWS = "SELECT device_n, fiscal_number, value FROM document WHERE state = 'done'"
 
@@ -76,7 +80,7 @@ def write(options: usage.Options) -> int:
         for table, file in files.items():
             file.write(csv_head(table, form == CSV_SEMICOLON) if table else xml_head(int(time.time() * 1000)))
         found = 0
-        for lines in _lines(rows, options):
+        for lines in _lines(rows, options, stack.enter_context(ProgressBar("days"))):
             found += bool(lines)
             for table, file in files.items():
                 file.write(csv_lines(table, lines, form == CSV_SEMICOLON) if table else xml_lines(lines))
@@ -86,7 +90,7 @@ def write(options: usage.Options) -> int:
     return 0
 
 
-def _lines(rows: Rows, options: usage.Options) -> Iterator[list[Numbered]]:
+def _lines(rows: Rows, options: usage.Options, progress: ProgressBar) -> Iterator[list[Numbered]]:
     """The lines of each document of the period, oldest first; a day is read at a time."""
     [(first, last)] = rows.ask("SELECT min(at), max(at) FROM document WHERE state = 'done'")
     if first is None:
@@ -95,6 +99,7 @@ def _lines(rows: Rows, options: usage.Options) -> Iterator[list[Numbered]]:
     end = last if options["to_at"] is None else min(options["to_at"], last)
     accounts, at = Accounts(), begin
     while at <= end:
+        progress(f"documents of {day_of(at)}", (at - begin) // DAY, (end - begin) // DAY + 1)
         until = min(span(day_of(at).replace("-", ""))[1], end)
         for register, fiscal_number, value in rows.ask(f"{_ROWS} AND at >= {at} AND at <= {until} ORDER BY at, n"):
             try:

@@ -11,6 +11,7 @@ from twisted.python import usage
 
 from dmtwisted.commands.console import complain
 from dmtwisted.commands.options import CommandOptions, did_you_mean
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.commands.shared import configuration
 from dmtwisted.conformance.levels import LEVELS, SUITE, Found, key_of, save
 from dmtwisted.conformance.suite import MODULES, NoStand, Report, checks_of, report, stands_at, stands_of
@@ -104,8 +105,13 @@ def _groups(options: ConformOptions, lacking: list[str]) -> Iterator[Group]:
         else:
             yield stands[0].driver, [report(stand, only) for stand in stands]
         return
-    for (kind, name), driver in sorted(find_drivers().items()):
-        if kind in KINDS and options["kind"] in (None, kind) and options["driver"] in (None, name):
+    chosen = [
+        driver
+        for (kind, name), driver in sorted(find_drivers().items())
+        if kind in KINDS and options["kind"] in (None, kind) and options["driver"] in (None, name)
+    ]
+    with ProgressBar("drivers") as progress:
+        for driver in progress.each(chosen, lambda driver: f"{driver.kind} {driver.name}"):
             try:
                 stands = stands_of(driver)
             except NoStand as error:

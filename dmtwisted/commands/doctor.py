@@ -7,6 +7,7 @@ runs, the devices are checked from here, with the lock of the database held so t
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Sequence
 from http.client import HTTPException
@@ -18,6 +19,7 @@ from twisted.python import usage
 
 from dmtwisted.access.api_keys import ApiKeys
 from dmtwisted.clock import ServiceClock
+from dmtwisted.commands.console import GREEN, RED, YELLOW, coloured
 from dmtwisted.commands.options import PLACE, PORT, CommandOptions
 from dmtwisted.commands.shared import configuration
 from dmtwisted.config import PRESENCE_FILE, Config, ConfigError
@@ -41,6 +43,10 @@ PATIENCE = 180.0
 
 SIGNS = {Level.GOOD: "  ok ", Level.WARN: "  !  ", Level.BAD: " BAD "}
 """What is printed before a finding."""
+
+ORDER = (Level.BAD, Level.WARN, Level.GOOD)
+
+COLOURS = {Level.BAD: RED, Level.WARN: YELLOW, Level.GOOD: GREEN}
 
 LANGUAGES = ("uk", "en")
 
@@ -119,11 +125,12 @@ def report(found: Sequence[FindingRecord], language: str, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"status": ends, "findings": msgspec.to_builtins(found)}, ensure_ascii=False))
         return ends
-    for one in found:
-        print(f"{SIGNS[one.level]} {one.text}")
+    # What does not work comes first; within a level it is the order of the checks.
+    for one in sorted(found, key=lambda one: ORDER.index(one.level)):
+        print(f"{coloured(SIGNS[one.level], COLOURS[one.level], sys.stdout)} {one.text}")
         if one.advice:
             print(f"       → {one.advice}")
-    print(VERDICTS[ends].for_language(language))
+    print(coloured(VERDICTS[ends].for_language(language), COLOURS[ORDER[-1 - ends]], sys.stdout))
     return ends
 
 

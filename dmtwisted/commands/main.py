@@ -79,6 +79,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         complain("interrupted")
         sys.exit(INTERRUPTED)
+    except EOFError:
+        # A question, as for a password, where nobody can answer.
+        complain(
+            "the standard input ended before an answer came", "Run it at a terminal, or give the answer by an option."
+        )
+        sys.exit(FAILED)
     except BrokenPipeError:
         # Who read our output wants no more of it. Python would complain when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -28,7 +28,9 @@ from twisted.web.server import NOT_DONE_YET, Request
 from dmtwisted.access.local_tls import local_context
 from dmtwisted.commands.options import CommandOptions
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
+from dmtwisted.config import place_of
 from dmtwisted.secrets import write_private
+from dmtwisted.system.owners import taken
 from protocols.fiscal import signing_agent
 from protocols.fiscal.crypto.certificates import Certificate, read_certificates
 from protocols.fiscal.crypto.errors import CryptoError
@@ -213,7 +215,8 @@ def start(options: SignerOptions, reactor: Any, ask: Callable[[str], str] = getp
     try:
         port = reactor.listenTCP(number, factory, interface=host)
     except CannotListenError as error:
-        raise NotStarted(f"cannot listen on {host}:{number}: {error.socketError}") from None
+        why, advice = taken(number, error.socketError)
+        raise NotStarted(f"cannot listen on {place_of(host, number)}: {why}", advice) from None
     address = port.getHost()
     scheme = "http" if options["tls"] is None else "https"
     facts = signer.facts

@@ -26,7 +26,9 @@ from dmtwisted.commands.options import CommandOptions, Group
 from dmtwisted.commands.serial_plug import SerialPlug
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
 from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, marks, printer, terminal
+from dmtwisted.config import place_of
 from dmtwisted.system.files import describe_error
+from dmtwisted.system.owners import taken
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
 from protocols.simulators.ipp_printer import PRINT_S
@@ -413,13 +415,9 @@ def _listen(reactor: Any, at: tuple[str, int] | None, factory: object) -> str:
     try:
         address = reactor.listenTCP(number, factory, interface=host).getHost()
     except CannotListenError as error:
-        why = getattr(error.socketError, "strerror", None) or error.socketError
-        raise NotStarted(f"cannot listen on {_shown(host, number)}: {why}") from None
-    return _shown(address.host, address.port)
-
-
-def _shown(host: str, number: int) -> str:
-    return f"[{host}]:{number}" if ":" in host else f"{host}:{number}"
+        why, advice = taken(number, error.socketError)
+        raise NotStarted(f"cannot listen on {place_of(host, number)}: {why}", advice) from None
+    return place_of(address.host, address.port)
 
 
 def _plug_in(reactor: Any, settings: SerialSettings, factory: IProtocolFactory) -> str:

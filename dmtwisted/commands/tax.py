@@ -225,7 +225,10 @@ def run(options: TaxOptions, fetch: Callable[[CertificatesOptions], Certificate]
         return status_of(lambda: trust(chosen, now), ValueError)
     try:
         if chosen["file"] is not None:
-            found = read_certificates(chosen["file"].read_bytes())
+            try:
+                found = read_certificates(chosen["file"].read_bytes())
+            except CryptoError as error:
+                raise NotShown(f"{chosen['file']}: no file of certificates ({error})") from None
             print("\n".join(shown(certificate, now) for certificate in found))
         elif chosen["receipt"] is not None:
             certificate = (fetch or _fetch)(chosen)

@@ -20,6 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol, Self
 
+from dmtwisted.system.supervised import COMPLAINT
+
 HOME = Path(__file__).resolve().parents[2]
 """The folder of our packages, from which children import too."""
 
@@ -58,7 +60,12 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(parent: str | None) -> Iterator[Path]:
-    """A temporary folder."""
+    """A temporary folder.
+
+    :raises BenchFailed: when there is no such parent.
+    """
+    if parent is not None and not Path(parent).is_dir():
+        raise BenchFailed(f"--state: there is no folder {parent}")
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-bench-", dir=parent)).resolve()
     try:
         yield folder
@@ -190,9 +197,10 @@ class Child:
         return self.log.read_text(errors="replace")
 
     def last_words(self) -> str:
-        """The last line of its output."""
+        """Why it did not start, or the last line of its output."""
         lines = self.log_text().strip().splitlines()
-        return lines[-1] if lines else "no output"
+        complaints = [line.removeprefix(COMPLAINT) for line in lines if line.startswith(COMPLAINT)]
+        return (complaints or lines or ["no output"])[-1]
 
     def kill(self) -> None:
         """Kill it, and return when it is gone."""

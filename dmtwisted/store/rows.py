@@ -29,8 +29,18 @@ Maintained row by row, an index over keys in no order costs more than the rows t
 """
 
 
+STOP_FIRST = "Stop it first: systemctl stop dmtwisted, or Ctrl-C where it runs."
+
+
 class CarryError(Exception):
-    """It cannot be done; the text is one line for the operator, without a password."""
+    """It cannot be done; the text is one line for the operator, without a password.
+
+    :param advice: a line that says what to do.
+    """
+
+    def __init__(self, why: str, advice: str = "") -> None:
+        super().__init__(why)
+        self.advice = advice
 
 
 class Away(CarryError):

@@ -34,6 +34,7 @@ class WholeStack:
         from twisted.internet import reactor
 
         from dmtwisted.clock import steady_timers
+        from dmtwisted.commands.console import FAILED, complain
         from dmtwisted.commands.launch import acting_as, finish_restore, give_state
         from dmtwisted.config import ConfigError
         from dmtwisted.core import Core
@@ -57,7 +58,8 @@ class WholeStack:
                 observer = log_observer(config.log, twistd, reactor)
             listening = bind(config.server)
         except (ConfigError, CannotListen) as error:
-            sys.exit(f"dmtwisted: {error}")
+            complain(str(error), error.advice)
+            sys.exit(FAILED)
         core = Core(config, store_of(config, reactor), reactor, config.state)
         service = WholeService(core, listening, reactor, observer)
         service.pid_file = twistd.get("pidfile") or ""

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.bench.loads import load_on, report_progress
 from dmtwisted.lab.children import (
@@ -154,10 +155,11 @@ def fill(state: Path, receipts: int) -> None:
         make_register(child, "history-0")
         execute(child, sale_body("history-0", "the-first"))
         execute(child, json.dumps({"ver": 6, "device": "history-0", "type": 1, "fiscal": {"task": 11}}))
-    with closing(connect(str(state / "dmtwisted.db"))) as db:
+    with closing(connect(str(state / "dmtwisted.db"))) as db, ProgressBar("receipts") as progress:
         db.execute("PRAGMA synchronous=OFF")
         history = History(db, receipts, int(time.time() * 1000))
         for first in range(0, receipts, PORTION):
+            progress("making a history", first, receipts)
             db.execute("BEGIN")
             for n in range(first, min(first + PORTION, receipts)):
                 history.keep(n)

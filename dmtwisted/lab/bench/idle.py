@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.bench.loads import shown_rounds
 from dmtwisted.lab.children import (
     BenchFailed,
     Child,
@@ -105,7 +106,7 @@ def start_report(folder: Path, devices: int, rounds: int) -> Start:
     starts, cpu = [], []
     with child:
         pass
-    for _ in range(rounds):
+    for _ in shown_rounds(rounds):
         begun = time.monotonic()
         child.spawn()
         try:

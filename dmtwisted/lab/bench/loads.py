@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.lab.children import BenchFailed, Child, cpu_of, environment, per_sale
 from dmtwisted.lab.load import Load
 
@@ -63,6 +64,12 @@ def json_of(command: Sequence[str]) -> Any:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise BenchFailed(f"{command[0]} ended with status {done.returncode}: {words[-1] if words else ''}")
     return json.loads(done.stdout)
+
+
+def shown_rounds(count: int, doing: str = "measuring") -> Iterator[int]:
+    """The number of each round, which is shown on the standard error."""
+    with ProgressBar("rounds") as progress:
+        yield from progress.each(range(count), lambda n: doing)
 
 
 def report_progress(text: str) -> None:

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
-from dmtwisted.lab.bench.loads import PREFIX, load_on, measured
+from dmtwisted.lab.bench.loads import PREFIX, load_on, measured, shown_rounds
 from dmtwisted.lab.children import (
     HOME,
     BenchFailed,
@@ -132,7 +132,7 @@ def peers_report(folder: Path, connections: Sequence[int], seconds: float, round
         for child in children.values():
             load_on(child, most, WARM_UP, "warm-up")
         order = list(children)
-        for turn in range(rounds):
+        for turn in shown_rounds(rounds):
             for number in connections:
                 salt = f"{number}-{turn}"
                 rounds_of[number].append([_measured(name, children[name], number, seconds, salt) for name in order])

@@ -14,14 +14,14 @@ because a busy register refuses a second task.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
 from dmtwisted.lab.bench.keeping import Sizes, sizes_kept
-from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, json_of, load_on, measured
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, json_of, load_on, measured, shown_rounds
 from dmtwisted.lab.children import (
     BenchFailed,
     Child,
@@ -119,7 +119,7 @@ def sales_report(folder: Path, connections: Sequence[int], seconds: float, round
         ):
             for child in (selling, without_engine, plain):
                 load_on(child, max(connections), WARM_UP, "warm-up")
-            for turn in range(rounds):
+            for turn in shown_rounds(rounds):
                 for number in connections:
                     sales, cpu = measured(selling, number, seconds, f"sales-{number}-{turn}")
                     kept_alone = load_on(without_engine, number, seconds, "peer")
@@ -147,13 +147,13 @@ def _peer(folder: Path, name: str, answer: Path, kept: Sizes | None = None) -> C
     port = free_port()
     command = ["web.plain", "--port", str(port), "--answer", str(answer)]
     if kept is not None:
-        command += ["--sizes", ",".join(map(str, astuple(kept))), "--state", str(folder)]
+        command += ["--sizes", str(kept), "--state", str(folder)]
     return Child(name, command, port, folder / f"{port}.log")
 
 
 def _writer_child(folder: Path, connections: int, seconds: float, kept: Sizes) -> float:
     arguments = ["--connections", str(connections), "--seconds", str(seconds), "--state", str(folder)]
-    arguments += ["--sizes", ",".join(map(str, astuple(kept)))]
+    arguments += ["--sizes", str(kept)]
     load = Load(**json_of(["dmtwisted.lab.bench.bench", "writer", *arguments]))
     if not load.count:
         raise BenchFailed("the writer stored nothing")

@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.bench.loads import shown_rounds
 from dmtwisted.lab.load import percentile
 from protocols.fiscal.check_goods import BodyRow
 from protocols.fiscal.check_head import CheckHead
@@ -126,7 +127,7 @@ def signing_report(
     for way in found:
         # The first signature makes tables.
         message = _sign(receipt, owner, way)
-    for _ in range(rounds):
+    for _ in shown_rounds(rounds):
         for way in found:
             spent, worked = [], []
             for _ in range(count):

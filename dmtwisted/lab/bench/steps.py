@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.lab.bench.figures import Figures, columns, with_disk
 from dmtwisted.lab.bench.loads import PREFIX, load_on
 from dmtwisted.lab.bench.timed import STEPS
@@ -72,7 +73,9 @@ def steps_report(folder: Path, connections: Sequence[int], seconds: float) -> li
     :raises BenchFailed: when a sale fails, or the service left no figures.
     :raises NotStarted: when the service does not start.
     """
-    return [_at(folder, number, seconds) for number in connections]
+    with ProgressBar("measurements") as progress:
+        each = progress.each(connections, lambda number: f"{number} connections")
+        return [_at(folder, number, seconds) for number in each]
 
 
 def _at(folder: Path, connections: int, seconds: float) -> Report:

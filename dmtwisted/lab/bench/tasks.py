@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, Self
 
 from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
-from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured, shown_rounds
 from dmtwisted.lab.bench.sales import plain_peer
 from dmtwisted.lab.children import (
     HOST,
@@ -123,7 +123,7 @@ def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int,
         for one in (child, plain):
             load_on(one, most, WARM_UP, "warm-up")
         turns = []
-        for turn in range(rounds):
+        for turn in shown_rounds(rounds):
             for number in connections:
                 one_turn = _measured(child, number, seconds, f"sales-{number}-{turn}")
                 peer = load_on(plain, number, seconds, "peer")
@@ -178,7 +178,7 @@ def _beside(
     held: Held | None = None,
 ) -> list[Row]:
     turns = []
-    for _ in range(rounds):
+    for _ in shown_rounds(rounds):
         for number in connections:
             if held is not None:
                 held.hold(seconds + STARTING)
@@ -259,7 +259,7 @@ def payments(folder: Path, connections: Sequence[int], seconds: float, rounds: i
         return rows_of(
             [
                 _measured(child, number, seconds, f"pay-{number}-{turn}", *kind)
-                for turn in range(rounds)
+                for turn in shown_rounds(rounds)
                 for number in connections
             ]
         )
@@ -272,7 +272,7 @@ def open_load(
     turns = []
     with _selling(folder, connections, database) as child:
         load_on(child, connections, WARM_UP, "warm-up")
-        for turn in range(rounds):
+        for turn in shown_rounds(rounds):
             for rate in rates:
                 one = _measured(child, connections, seconds, f"open-{rate}-{turn}", "--rate", str(rate))
                 turns.append(Turn(rate, one.load, one.cpu_us))

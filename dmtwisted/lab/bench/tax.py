@@ -21,6 +21,7 @@ from typing import Any
 
 from dmtwisted.lab import children
 from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.bench.loads import shown_rounds
 from dmtwisted.lab.load import percentile, sale_body
 
 FIRST = 4_000_000_001
@@ -83,7 +84,7 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
         simulated.set_rules(*rules)
         before = _spent(selling, server)
         measured, alone = [], []
-        for n in range(rounds):
+        for n in shown_rounds(rounds):
             measured.append(_round(own, names, f"all-{n}"))
             alone.append(_round(own, names[:1], f"one-{n}"))
         sales = rounds * (registers + 1)

@@ -17,7 +17,7 @@ from typing import Any
 
 from dmtwisted.access.authority import issue, make_authority
 from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share, spread, with_disk
-from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured
+from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured, shown_rounds
 from dmtwisted.lab.children import (
     HOST,
     START_PATIENCE,
@@ -130,7 +130,7 @@ def tls_report(folder: Path, connections: Sequence[int], seconds: float, rounds:
             for n in range(max(connections)):
                 make_register(one, f"{PREFIX}{n}")
             load_on(one, max(connections), WARM_UP, "warm-up", *(trusted if one is sealed else ()))
-        for turn in range(rounds):
+        for turn in shown_rounds(rounds):
             for way, words in WAYS.items():
                 for number in connections:
                     salt = f"{len(words)}-{number}-{turn}"

@@ -11,6 +11,7 @@ from typing import ClassVar
 from twisted.python import usage
 
 from dmtwisted.commands.options import CommandOptions
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.crash_points import POINTS
 from dmtwisted.lab.children import ended_by_signals
 from dmtwisted.lab.crash.crew import Crew, parts
@@ -88,10 +89,11 @@ def run(options: CrashlabOptions) -> int:
     seed = options["seed"]
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
     whole = parts(seed, options["rounds"], options["random"], options["points"], bool(options["away"]))
-    crew = Crew(whole, folder, lambda line: print(line, flush=True))
+    progress = ProgressBar("kills")
+    crew = Crew(whole, folder, progress.say, progress)
     print(f"seed {seed}: {crew.planned} kills in {len(whole)} parts, {options['jobs']} at a time", flush=True)
     broken_off = False
-    with ended_by_signals():
+    with ended_by_signals(), progress:
         try:
             crew.work(options["jobs"])
         except (KeyboardInterrupt, SystemExit):

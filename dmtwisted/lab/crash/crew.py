@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import shutil
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -25,8 +24,11 @@ from dmtwisted.lab.crash.shop import Shop
 AT_POINTS, AT_RANDOM, BESIDE_TASKS = 60, 100, 20
 """Rounds of one part: few, so that a shop's books stay short, but enough to make up for opening the shop."""
 
-BETWEEN_LINES = 30.0
-"""Seconds between two lines of progress."""
+LOOK = 1.0
+"""Seconds between two looks at the progress."""
+
+Show = Callable[[str, int, int], None]
+"""Shows what was found, how many kills there were, and how many there will be."""
 
 Play = Callable[[Path, list[Tally], threading.Event], None]
 
@@ -80,25 +82,24 @@ class Crew:
 
     :param folder: gets a folder for each part, which stays when a fault is found.
     :param tell: gets lines for people.
+    :param show: gets the progress now and then.
     """
 
-    def __init__(self, whole: Sequence[Part], folder: Path, tell: Callable[[str], None]) -> None:
-        self._parts, self._folder, self._tell = whole, folder, tell
+    def __init__(self, whole: Sequence[Part], folder: Path, tell: Callable[[str], None], show: Show) -> None:
+        self._parts, self._folder, self._tell, self._show = whole, folder, tell, show
         self._stop = threading.Event()
-        self._begun = time.monotonic()
         self.planned = sum(part.kills for part in whole)
 
     def work(self, jobs: int) -> None:
         """Run all parts, ``jobs`` at a time; an interruption waits for the running rounds."""
-        self._begun = time.monotonic()
         with ThreadPoolExecutor(jobs) as threads:
             pending: set[Future[None]] = {
                 threads.submit(self._play, n, part) for n, part in enumerate(self._parts, 1)
             }
             try:
                 while pending:
-                    _, pending = wait(pending, BETWEEN_LINES, FIRST_COMPLETED)
-                    self._tell(self.line())
+                    _, pending = wait(pending, LOOK, FIRST_COMPLETED)
+                    self._show(*self.progress())
             except BaseException:
                 self._tell("stopping: waiting for the running rounds")
                 self._stop.set()
@@ -140,12 +141,9 @@ class Crew:
         known = [whole.pop(pair) for pair in order if pair in whole]
         return [*known, *whole.values()]
 
-    def line(self) -> str:
-        """The score on one line."""
+    def progress(self) -> tuple[str, int, int]:
+        """What was found, how many kills there were, and how many there will be."""
         score = self.score()
-        killed = sum(tally.killed for tally in score)
-        spent = time.monotonic() - self._begun
-        left = f"about {spent * (self.planned / killed - 1) / 60:.0f} min left" if killed else ""
         counts = ", ".join(
             f"{sum(getattr(tally, count) for tally in score)} {words}"
             for count, words in (
@@ -156,4 +154,4 @@ class Crew:
                 ("looked", "slips and papers looked at"),
             )
         )
-        return f"{int(spent) // 60:3}:{int(spent) % 60:02} {killed} of {self.planned} kills; {counts}; {left}"
+        return counts, sum(tally.killed for tally in score), self.planned

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO, Any, ClassVar
 
 from dmtwisted.commands.console import complain
 from dmtwisted.commands.options import CommandOptions
+from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.commands.shared import positive
 from dmtwisted.lab import children
 from dmtwisted.lab.soak.judging import Minute, SoakVerdict, judge
@@ -55,8 +55,8 @@ class SoakOptions(CommandOptions):
 class Soak:
     """The processes and their measurements."""
 
-    def __init__(self, folder: Path, options: Any, say: Callable[[str], None] = print) -> None:
-        self._folder, self._options, self._say = folder, options, say
+    def __init__(self, folder: Path, options: Any, progress: ProgressBar) -> None:
+        self._folder, self._options, self._progress = folder, options, progress
         self.samples: list[Sample] = []
         self.minutes: list[Minute] = []
         self.stopped = False
@@ -111,7 +111,7 @@ class Soak:
         for line in output:
             minute = Minute(**json.loads(line))
             self.minutes.append(minute)
-            self._say(self._line(minute))
+            self._progress.say(self._line(minute))
 
     def _line(self, minute: Minute) -> str:
         last = self.samples[-1] if self.samples else None
@@ -129,8 +129,9 @@ class Soak:
             try:
                 unfinished = gauge(child.ask("GET", "/metrics")[1].decode(), "dmtwisted_unfinished_operations")
             except (OSError, http.client.HTTPException) as error:
-                self._say(f"no metrics: {error}")
+                self._progress.say(f"no metrics: {error}")
             at = time.monotonic() - begun
+            self._progress("selling", int(at), int(self._options["minutes"] * 60))
             waiting = self.minutes[-1].waiting if self.minutes else 0
             self.samples.append(sample(child.pid, at, state, log, unfinished, waiting))
             time.sleep(self._options["every"])
@@ -161,10 +162,10 @@ def words(verdict: SoakVerdict) -> str:
 def run(options: SoakOptions) -> int:
     """Run and report; 1 when something is wrong, 130 when it was ended early without a fault."""
     soak: Soak | None = None
-    with children.ended_by_signals():
+    with children.ended_by_signals(), ProgressBar("s") as progress:
         try:
             with children.scratch_folder(options["state"]) as folder:
-                soak = Soak(folder, options, lambda text: print(text, flush=True))
+                soak = Soak(folder, options, progress)
                 soak.run()
         except (children.NotStarted, children.BenchFailed, OSError, http.client.HTTPException) as error:
             complain(describe_error(error) if isinstance(error, OSError) else str(error), command="dmtwisted soak")

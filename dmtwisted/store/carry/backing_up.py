@@ -80,7 +80,7 @@ def make_backup(
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         expect_nothing_pending(state)
         if target.exists():
-            raise CarryError(f"{target} exists already")
+            raise CarryError(f"{target} exists already", "Name another file with --to.")
         folder = own / f".backup-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
         fresh = target.with_name(f".{target.name}{_PART}")

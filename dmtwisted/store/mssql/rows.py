@@ -9,7 +9,7 @@ from typing import Any
 from dmtwisted.store.mssql.driver import REVISIONS, load_driver, public_words, read_url
 from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP
 from dmtwisted.store.mssql.texts import BODY, keep, kept
-from dmtwisted.store.rows import NOTES, PAGE, CarryError, Rows
+from dmtwisted.store.rows import NOTES, PAGE, STOP_FIRST, CarryError, Rows
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.urls import CONNECT_WAIT
@@ -69,7 +69,7 @@ class MssqlRows(Rows):
         if not self._alone:
             [(got,)] = self._asked(LOCK.format(mode="Exclusive"), (IN_USE, int(patience * 1000)))
             if got < 0:
-                raise CarryError(f"{self.name}: a service or another command works with it; stop it first")
+                raise CarryError(f"{self.name}: a service or another command works with it", STOP_FIRST)
             self._alone = True
 
     def freeze(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg2
 
 from dmtwisted.store.postgres.sessions import REVISIONS, first_line, read_url
-from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, Away, CarryError, Rows
+from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, STOP_FIRST, Away, CarryError, Rows
 from dmtwisted.store.schema import all_tables, shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.urls import CONNECT_WAIT
@@ -96,7 +96,7 @@ class PostgresRows(Rows):
             time.sleep(0.1)
         while self.ask(BUSY)[0][0]:
             if time.monotonic() > deadline:
-                raise CarryError(f"{self.name}: a service works with it; stop it first")
+                raise CarryError(f"{self.name}: a service works with it", STOP_FIRST)
             time.sleep(0.1)
 
     def freeze(self) -> None:

@@ -11,13 +11,18 @@ from typing import IO
 
 from dmtwisted.store.revisions import REVISION
 from dmtwisted.system.files import lock_file
+from dmtwisted.system.owners import lock_owner
 
 LOCK_PATIENCE = 10.0
 """Seconds to wait for the writer of a killed service to finish its last batch and release the file."""
 
 
 class Locked(Exception):
-    """Another process works with this file."""
+    """Another process works with this file: ``owner``, if the system tells."""
+
+    def __init__(self, owner: str = "") -> None:
+        super().__init__(f"another service uses this database{f' ({owner})' if owner else ''}")
+        self.owner = owner
 
 
 def true_lock(path: str) -> str:
@@ -40,7 +45,7 @@ def take_lock(path: str, patience: float) -> IO[str]:
         except OSError:
             if time.monotonic() >= deadline:
                 held.close()
-                raise Locked("another service uses this database") from None
+                raise Locked(lock_owner(true_lock(path))) from None
             time.sleep(0.02)
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, CarryError, Rows
+from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, STOP_FIRST, CarryError, Rows
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock
@@ -91,8 +91,9 @@ class SqliteRows(Rows):
         if self._lock is None:
             try:
                 self._lock = take_lock(f"{self._path}.lock", patience)
-            except Locked:
-                raise CarryError(f"{self._path}: a service or another command works with it; stop it first") from None
+            except Locked as locked:
+                who = locked.owner or "a service or another command"
+                raise CarryError(f"{self._path}: {who} works with it", STOP_FIRST) from None
             except OSError as error:
                 raise CarryError(f"{self._path}: {error.strerror or error}") from None
 
