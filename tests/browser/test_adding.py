@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 
 from dmtwisted.lab.children import environment
 from tests.browser.case import BrowserCase
@@ -169,9 +170,9 @@ class FoundTests(BrowserCase):
         self.addCleanup(process.terminate)
         assert process.stdout is not None
         self.addCleanup(process.stdout.close)
-        return re.findall(r"127\.0\.0\.1:\d+", process.stdout.readline().decode())[0]
+        return str(re.findall(r"127\.0\.0\.1:\d+", process.stdout.readline().decode())[0])
 
-    def found(self, *things: dict[str, object]) -> None:
+    def found(self, *things: Mapping[str, object]) -> None:
         """What the service finds on this computer is played here: a test machine has nothing."""
         usual = {"title": "", "kind": "", "driver": "", "device": "", "answers": False}
         told = {"found": [{**usual, **thing} for thing in things]}

@@ -105,7 +105,7 @@ ADDING: dict[str, tuple[str, str]] = {
         "Which protocol the terminals of this bank have is not known to us.",
     ),
     "bank_ask": (
-        "Спитайте банк: «За яким протоколом термінал працює з касою (ECR) і на якому порту?» Відповідь нижче.",
+        "Спитайте банк: «За яким протоколом і на якому порту термінал працює з касою (ECR)?» Протокол оберіть нижче.",
         "Ask the bank: “By which protocol does the terminal work with a till (ECR), and on which port?” Choose the "
         "answer below.",
     ),
