@@ -29,7 +29,7 @@ from web.pages import words
 from web.pages.fields import OWN_PLACE, VISIBLE, Field, Form, form_of
 from web.pages.rendering import day, hour, iso, kopecks, moment, money
 from web.pages.service import bytes_in_words
-from web.pages.setting_words import SETTINGS, help_of, title_of
+from web.pages.setting_words import SETTINGS, choice_of, help_of, title_of
 from web.site import Door
 
 WEB = Path(__file__).parent.parent / "web"
@@ -1036,6 +1036,28 @@ class FieldsTests(SynchronousTestCase):
         new = Field("brand_new", "What it does", "text")
         self.assertEqual((title_of(new, "uk"), help_of(new, "uk")), ("brand_new", "What it does"))
 
+    def test_words_of_every_driver(self) -> None:
+        """Each setting of each driver has a title and a help in both languages, none is the technical name, and what
+        can be chosen is words or a name of its own."""
+        own = re.compile(r"[0-9]|^(Service|utf|iso|std|stx|noext)")
+        for (kind, name), driver in find_drivers().items():
+            form = form_of(driver.schema(), driver.secrets)
+            waiting = [*form.seen, *(field for part in form.parts for field in part.fields)]
+            while waiting:
+                field = waiting.pop()
+                waiting += field.parts
+                where = f"{kind}/{name}: {field.name}"
+                titles = {title_of(field, language) for language in ("uk", "en")}
+                self.assertNotIn(field.name, titles, where)
+                self.assertNotEqual(titles, {""}, where)
+                self.assertRegex(title_of(field, "uk"), "[а-яіїєґ]|PDF|COM|doccmd", where)
+                self.assertNotIn("", (help_of(field, "uk"), help_of(field, "en")), where)
+                self.assertNotEqual(help_of(field, "en"), field.name, where)
+                self.assertRegex(help_of(field, "uk"), "[а-яіїєґ]", where)
+                for choice in field.choices:
+                    shown = choice_of(field, choice, "uk")
+                    self.assertTrue(shown != str(choice) or own.search(shown), f"{where}: {choice!r}")
+
 
 class DeviceFormTests(PageCase):
     """A device added and changed."""
@@ -1053,10 +1075,12 @@ class DeviceFormTests(PageCase):
         self.assertIn("/dm/devices/new?kind=printer&driver=escpos", drivers)
         self.assertIn("There are no drivers", self.page("/dm/devices/new?kind=other").text)
         page = self.page("/dm/devices/new?kind=printer&driver=escpos")
-        self.assertEqual(page.data["data"], {"kind": "printer", "driver": "escpos", "dev_id": "", "tries": True})
+        self.assertEqual(
+            page.data["data"], {"kind": "printer", "driver": "escpos", "dev_id": "", "tries": True, "given": []}
+        )
         self.assertEqual(len(page.all("form", id="settings")), 1)
         for wrong in ("kind=nothing", "kind=printer&driver=nothing"):
-            self.assertEqual(self.page(f"/dm/devices/new?{wrong}").all("form"), [])
+            self.assertEqual(self.page(f"/dm/devices/new?{wrong}").all("form", id="settings"), [])
 
     def test_free_name(self) -> None:
         """The name that is offered is one that tills expect, or else one that is still free."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 
 from dmtwisted.lab.children import environment
 from tests.browser.case import BrowserCase
@@ -156,3 +157,98 @@ class TaxRegisterTests(BrowserCase):
                 self.see(after)
                 return
         self.fail(f"{selector} is not reached by Tab")
+
+
+class FoundTests(BrowserCase):
+    """Devices that are found, and terminals chosen by their bank."""
+
+    def simulate(self, *words: str) -> str:
+        """A simulated device: the address for tills."""
+        command = [sys.executable, "-m", "dmtwisted.commands.main", "simulate", *words]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=self.folder, env=environment())
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.terminate)
+        assert process.stdout is not None
+        self.addCleanup(process.stdout.close)
+        return str(re.findall(r"127\.0\.0\.1:\d+", process.stdout.readline().decode())[0])
+
+    def found(self, *things: Mapping[str, object]) -> None:
+        """What the service finds on this computer is played here: a test machine has nothing."""
+        usual = {"title": "", "kind": "", "driver": "", "device": "", "answers": False}
+        told = {"found": [{**usual, **thing} for thing in things]}
+        self.page.route("**/dm/api/v3/found", lambda route: route.fulfill(json=told))
+
+    def test_found_printer(self) -> None:
+        """A printer that is found leads to its filled form, which is saved as it is; later it is marked."""
+        host, _, port = self.simulate("printer", "--profile", "epson").partition(":")
+        settings = {"interface": "tcp", "host": host, "port": int(port), "profile": "epson"}
+        printer = {"title": "EPSON TM-T20II", "place": host, "kind": "printer", "driver": "escpos"}
+        cable = {"title": "USB-Serial", "place": "COM5", "settings": {"interface": "serial", "serial_port": "COM5"}}
+        known = {
+            "title": "Star",
+            "place": "lp0",
+            "kind": "printer",
+            "driver": "star",
+            "settings": {},
+            "device": "prn",
+        }
+        self.found({**printer, "settings": settings}, cable, known)
+        self.go("/dm/devices/new")
+        self.see("#found-here strong")
+        self.assertIn("Уже додано: prn", self.text("#found-here"))
+        self.assertEqual(len(self.page.query_selector_all("#found-here a")), 3)
+        self.picture("found")
+        self.click("#found-here a >> nth=0")
+        self.see("#settings")
+        self.assertEqual(self.page.input_value("#s-host"), host)
+        self.fill("#device", "kitchen")
+        self.click("#settings button.main")
+        self.page.wait_for_url("**/dm/devices/*-*")
+        self.assertLessEqual(self.clicks, 2)
+        self.assertEqual({**self.devices()["kitchen"]["settings"], **settings}, self.devices()["kitchen"]["settings"])
+        self.assertEqual(self.devices()["kitchen"]["settings"]["profile"], "epson")
+
+    def test_cable(self) -> None:
+        """A cable that may lead to anything is a terminal by its bank, and its port is filled in at the end."""
+        cable = {"title": "USB-Serial", "place": "COM5", "settings": {"interface": "serial", "serial_port": "COM5"}}
+        self.found(cable)
+        self.go("/dm/devices/new")
+        self.click("#found-here a:has-text('термінал')")
+        self.picture("banks")
+        self.click(".choose a:has-text('ПриватБанк')")
+        self.see("#settings")
+        self.assertIn("driver=privatbank-json", self.page.url)
+        self.assertEqual(self.page.input_value("#s-serial_port"), "COM5")
+        self.assertTrue(self.page.is_visible("#s-serial_port"))
+        self.assertFalse(self.page.is_visible("#s-host"))
+
+    def test_banks(self) -> None:
+        """A bank leads to its protocol; one without a driver here, or that is not known, to what to ask the bank."""
+        for bank, driver in (("monobank", "ssi-json"), ("ПриватБанк", "privatbank-json")):
+            self.go("/dm/devices/new?kind=terminal")
+            self.click(f".choose a:has-text('{bank}')")
+            self.page.wait_for_url(f"**driver={driver}")
+        for bank, told in (("ПУМБ", "POSAPI"), ("Укргазбанк", "не відомо"), ("Інший банк", "Спитайте банк")):
+            self.go("/dm/devices/new?kind=terminal")
+            self.click(f".choose a:has-text('{bank}')")
+            self.see(f"h2:has-text('{bank}')")
+            self.assertIn(told, self.text())
+            self.assertIn("Спитайте банк", self.text())
+        self.go("/dm/devices/new?kind=terminal")
+        self.click(".choose a:has-text('Ощадбанк')")
+        self.assertIn("ECRCommX", self.text(".choose"))
+        self.click(".choose a[href$='driver=bpos1']")
+        self.see("#settings")
+
+    def test_address(self) -> None:
+        """A terminal at an address is found by its protocol; a wrong address is told at its field."""
+        self.simulate("terminal", "--protocol", "zvt", "--listen", "20007")
+        self.go("/dm/devices/new")
+        self.fill("#host", "bank.example")
+        self.click("#search-terminals button")
+        self.see("#host[aria-invalid='true']:focus")
+        self.fill("#host", "127.0.0.1")
+        self.click("#search-terminals button")
+        self.click("#found-there li:has-text('ZVT') a")
+        self.see("#settings")
+        self.assertEqual((self.page.input_value("#s-host"), self.page.input_value("#s-port")), ("127.0.0.1", "20007"))

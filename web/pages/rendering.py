@@ -22,7 +22,7 @@ from dmtwisted.money import hryvnias
 from dmtwisted.needs import Need
 from dmtwisted.wording import wording
 from web.answers import LANGUAGES, page_language
-from web.pages.setting_words import help_of, name_of, title_of
+from web.pages.setting_words import choice_of, help_of, name_of, title_of
 from web.pages.static import versioned
 from web.pages.words import for_scripts, speaker
 from web.rights import may, permit_of
@@ -151,7 +151,7 @@ def environment(language: str) -> Environment:
     made.filters.update(FILTERS)
     made.filters.update({name: partial(write, language=language) for name, write in WRITTEN.items()})
     picture = Markup('<svg class="icon" aria-hidden="true"><use href="/dm/static/icons.svg#{}"/></svg>')
-    made.globals.update(title_of=title_of, help_of=help_of, name_of=name_of, icon=picture.format)
+    made.globals.update(title_of=title_of, help_of=help_of, name_of=name_of, choice_of=choice_of, icon=picture.format)
     # Members keep their order, because people compare them.
     made.policies["json.dumps_kwargs"] = {"sort_keys": False, "ensure_ascii": False}
     return made

@@ -36,6 +36,7 @@ from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
 from dmtwisted.unfinished import unfinished
+from protocols.printers.profiles import PROFILES
 from web import changes
 from web.answers import json_answer, plain_answer
 from web.backups import why_kept
@@ -45,7 +46,7 @@ from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.mail import letters_of
 from web.pages import receipts, selling
-from web.pages.adding import REGISTER_SCRIPT
+from web.pages.adding import BANKS, FOUND_SCRIPT, MAKERS, REGISTER_SCRIPT, carried, given_in
 from web.pages.board import board_of
 from web.pages.dated import dated_part
 from web.pages.day import Figures
@@ -461,6 +462,7 @@ class PageSite:
         chosen = next((driver for driver in drivers if driver.name == query.get("driver")), None)
         if chosen is None and len(drivers) == 1:
             chosen = drivers[0]
+        given = given_in(query)
         form = form_of(chosen.schema(day_of(known.clock.now())), chosen.secrets) if chosen is not None else None
         return self._pages.page(
             request,
@@ -471,9 +473,15 @@ class PageSite:
             levels={driver.name: _level(driver, self._core.state) for driver in drivers},
             driver=chosen,
             form=form,
-            values={},
+            values=given,
+            given=given,
+            carried=carried(given),
+            banks=BANKS,
+            bank=next((bank for bank in BANKS if bank.id == query.get("bank")), None),
+            makers=MAKERS,
+            said={name: speaker(self._pages.language(request))(key) for name, key in FOUND_SCRIPT.items()},
             usual_name=self._usual_name(kind),
-            known_names=self._known_names(request),
+            known_names={**self._known_names(request), "profile": list(PROFILES)},
         )
 
     @app.route("/dm/devices/new/register", methods=["GET"])
@@ -515,7 +523,7 @@ class PageSite:
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,
             has_key=isinstance(device.built, TaxServiceRegister),
             proposals=proposals(device.settings, day_of(now)),
-            known_names=self._known_names(request),
+            known_names={**self._known_names(request), "profile": list(PROFILES)},
             dated=dated_part(device.settings, day_of(now)) if isinstance(device.settings, RegisterSettings) else None,
         )
 

@@ -33,6 +33,96 @@ ADDING: dict[str, tuple[str, str]] = {
         "Ваги: драйверів для них немає. Вагу вводить касир або передає програма каси.",
         "Scales have no driver here. The cashier enters the weight, or the till's program sends it.",
     ),
+    # what is found
+    "found_title": ("Знайдено", "Found"),
+    "found_nothing": (
+        "До цього комп’ютера нічого не під’єднано. Під’єднайте пристрій і оновіть сторінку, пошукайте в мережі, або "
+        "оберіть нижче.",
+        "Nothing is connected to this computer. Connect the device and reload the page, search the network, or "
+        "choose below.",
+    ),
+    "found_printer": ("Принтер", "Printer"),
+    "found_terminal": ("Банківський термінал", "Bank terminal"),
+    "found_serial": ("COM-порт", "Serial port"),
+    "found_add": ("Додати", "Add"),
+    "found_add_printer": ("Тут принтер", "It is a printer"),
+    "found_add_terminal": ("Тут термінал", "It is a terminal"),
+    "found_here_already": ("Уже додано", "Already added"),
+    "found_answers": ("Відповідає, можна додавати", "It answers and can be added"),
+    "found_silent_printer": (
+        "Порт відкритий, а стан не повідомляє: так роблять багато недорогих принтерів",
+        "The port is open, but it does not tell its state, like many cheap printers",
+    ),
+    "found_silent_terminal": (
+        "Порт відкритий. Якщо термінал зайнятий іншою програмою, закрийте її",
+        "The port is open. If another program uses the terminal, close it",
+    ),
+    "found_printers": ("Шукати принтери в мережі", "Search the network for printers"),
+    "found_printers_text": (
+        "Сервіс запитає стан у пристроїв своєї локальної мережі; нічого не друкується. Це триває кілька секунд.",
+        "The service asks the devices of its local network for their state; nothing is printed. It takes seconds.",
+    ),
+    "found_host": ("Адреса термінала", "Address of the terminal"),
+    "found_host_text": (
+        "Вона є в меню термінала, у розділі мережі. Сервіс спробує порти відомих протоколів; оплата не починається.",
+        "The terminal's menu shows it under network. The service tries the ports that it knows; no payment starts.",
+    ),
+    "found_terminals": ("Перевірити адресу", "Try the address"),
+    "found_stop": ("Зупинити", "Stop"),
+    "found_progress": ("Шукаю", "Searching"),
+    "found_none_printers": (
+        "Принтерів у мережі не знайдено. Перевірте, чи принтер увімкнено і чи він у тій самій мережі.",
+        "No printer was found. See that the printer is on, and in the same network.",
+    ),
+    "found_none_terminals": (
+        "За цією адресою жоден відомий порт не відкритий. Перевірте адресу й чи банк увімкнув роботу з касою.",
+        "None of the known ports is open there. See that the address is right and that the bank has switched on the "
+        "link to a till.",
+    ),
+    "found_cancelled": ("Пошук зупинено", "The search was stopped"),
+    "found_late": ("Час вийшов: перевірено не всі адреси", "Time is up: not all addresses were tried"),
+    "found_no_network": (
+        "Цей комп’ютер не має локальної мережі, у якій можна шукати",
+        "This computer has no local network to search",
+    ),
+    # a terminal by its bank, a printer by its maker
+    "which_bank": ("Чий термінал?", "Which bank is it from?"),
+    "which_maker": ("Чий принтер?", "Who made it?"),
+    "which_protocol": ("Або за протоколом", "Or by its protocol"),
+    "bank_ways": (
+        "Термінали цього банку, з якими працює сервіс:",
+        "Terminals of this bank that the service works with:",
+    ),
+    "bank_others": ("Цього протоколу сервіс не має", "The service does not have this protocol"),
+    "bank_others_text": (
+        "Якщо термінал працює лише за ним, попросіть банк увімкнути інший протокол зі списку нижче або замінити "
+        "термінал.",
+        "If the terminal has no other one, ask the bank to switch on a protocol of the list below, or for another "
+        "terminal.",
+    ),
+    "bank_unknown": (
+        "За яким протоколом працюють термінали цього банку, нам не відомо.",
+        "Which protocol the terminals of this bank have is not known to us.",
+    ),
+    "bank_ask": (
+        "Спитайте банк: «За яким протоколом і на якому порту термінал працює з касою (ECR)?» Протокол оберіть нижче.",
+        "Ask the bank: “By which protocol does the terminal work with a till (ECR), and on which port?” Choose the "
+        "answer below.",
+    ),
+    "way_privatbank-json": ("Термінал ПриватБанку", "A terminal of PrivatBank"),
+    "way_privatbank-json_text": ("Мережа або COM-порт", "Network or COM port"),
+    "way_ssi-json": ("Термінал на Android (Servus, SSI)", "A terminal with Android (Servus, SSI)"),
+    "way_ssi-json_text": ("Мережа або COM-порт", "Network or COM port"),
+    "way_bpos1": ("Термінал Ingenico з програмою ECRCommX", "An Ingenico terminal with ECRCommX"),
+    "way_bpos1_text": (
+        "Програму дає банк; вона працює лише у Windows",
+        "The bank gives the program, which runs on Windows only",
+    ),
+    "way_caisse-ap": ("Термінал у мережі (Concert V3)", "A terminal in the network (Concert V3)"),
+    "way_caisse-ap_text": ("Протокол Caisse-AP over IP", "Protocol Caisse-AP over IP"),
+    "way_concert-v2": ("Термінал на COM-порту (Telium)", "A terminal on a COM port (Telium)"),
+    "way_concert-v2_text": ("Протокол Concert V2", "Protocol Concert V2"),
+    "names_for_programs": ("Назви налаштувань для програм", "Names of the settings for programs"),
     # a register at the tax service, step by step
     "tax_register": ("Каса в податковій (ПРРО)", "A register at the tax service"),
     "tax_register_text": (

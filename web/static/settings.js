@@ -69,7 +69,9 @@ function changes() {
     const value = valueOf(field);
     if (value === MISSING) continue;
     const same = JSON.stringify(value) === JSON.stringify(before[name]);
-    if (!same || (isNew && field.hasAttribute("data-required"))) found[name] = value;
+    // What a link has filled in differs from the driver's default, though nobody has touched it.
+    const given = isNew && data.given.includes(name);
+    if (!same || given || (isNew && field.hasAttribute("data-required"))) found[name] = value;
   }
   return found;
 }
