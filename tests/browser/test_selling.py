@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from tests.browser.keyboard import KeyboardCase
+from tests.test_service_process import until
 
 GOODS = """код;штрихкод;назва;ціна;податкова група;одиниця;уктзед;акцизна марка
 1;4820000000017;Кава зернова;125,50;1;шт;;
@@ -35,7 +36,8 @@ class SellCase(KeyboardCase):
 
     def rows(self, count: int) -> None:
         """Wait until the basket has so many rows."""
-        self.page.wait_for_function("count => document.querySelectorAll('#rows > li').length === count", arg=count)
+        self.page.wait_for_selector(f"#rows > li:nth-child({count})" if count else "#empty:not([hidden])")
+        self.assertEqual(self.page.locator("#rows > li").count(), count)
 
     def total(self, sum: str) -> None:
         """Wait until the service has said what the basket comes to."""
@@ -73,7 +75,8 @@ class CashTests(SellCase):
         self.press("Enter")
         self.see("#again:focus")
         self.assertIn("34,50", self.text("#done"))
-        self.page.wait_for_function("document.querySelector('#qr img').naturalWidth > 20")
+        width = "document.querySelector('#qr img').naturalWidth"
+        until(lambda: self.page.evaluate(width) > 20 or None, "the QR code is not drawn")
         [sold] = self.service.sales()
         self.assertEqual(sold["sum"], 36550)
         self.press("Enter")
@@ -316,8 +319,8 @@ class WholeDayTests(SellCase):
         self.assertLessEqual(self.clicks, 8)
         self.assertLess(time.monotonic() - began, 60)
         self.assertEqual([sold["sum"] for sold in self.service.sales()], [4500])
-        prn = self.devices()["prn"]
-        self.assertEqual(prn["state"]["last_job"]["fate"], "printed")
+        job = "last_job"
+        until(lambda: (self.devices()["prn"]["state"].get(job) or {}).get("fate") == "printed" or None, "not printed")
 
     def test_keyboard(self) -> None:
         """Keys alone sell, give back, and close the day."""

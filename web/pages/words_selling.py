@@ -152,6 +152,6 @@ FOR_SELLING = (
     *("sell_needs_mark", "sell_remove", "sell_empty", "sell_change", "sell_short", "sell_at_terminal"),
     *("sell_first_settle", "sell_correct", "sell_done", "sell_done_offline", "sell_rounding", "sell_before"),
     *("goods_would", "goods_taken", "goods_mistakes", "goods_line", "goods_added", "goods_changed", "goods_removed"),
-    *("sell_link", "terminal_no_slip", "goods_total", "return_nothing", "return_done", "return_cash", "return_card"),
+    *("sell_link", "terminal_no_slip", "goods_total", "return_nothing", "return_cash", "return_card"),
 )
 """The keys that scripts need."""
