@@ -53,6 +53,7 @@ NO_CHANGE = {
     "POST /dm/api/v3/devices/{dev_id}/check": "asks the device how it is",
     "POST /dm/api/v3/devices/{dev_id}/interrupt": "ends the wait of a payment, which is in the journal of operations",
     "POST /dm/api/v3/devices/{dev_id}/reckon": "calculates",
+    "POST /dm/api/v3/receipts/{dev_id}/{number}/return": "calculates",
     "POST /dm/api/v3/doctor": "reads, and asks the devices how they are",
     "POST /dm/api/v3/jobs/{n}/reprint": "prints: a job of its own in the journal of operations",
     "POST /dm/api/v3/operations/{n}/slip": "prints: a job of its own in the journal of operations",

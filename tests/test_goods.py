@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import quote
 
@@ -285,3 +286,90 @@ class BasketTests(GoodsCase):
         self.assertEqual(self.request("GET", "/dm/api/v3/operations").json["paging"], before)
         prn = self.shop.core.devices.by_name("prn").row.dev_id
         self.assertEqual(self.request("POST", f"/dm/api/v3/devices/{prn}/reckon", {}).status, 404)
+
+
+class ReturnTests(GoodsCase):
+    """The sums of returns."""
+
+    def setUp(self) -> None:
+        """A shop that has sold three things with discounts, half of it by card."""
+        super().setUp()
+        self.shop.settings(batch={"terminal": "pos", "printer": "prn"})
+        self.open_shift()
+        rows = [
+            {"code": "1", "name": "Кава", "cnt": 3, "price": "33.33", "disc": 1},
+            {"code": "2", "name": "Сир", "cnt": "0.355", "price": 310},
+            {"code": "1", "name": "Кава", "cnt": 1, "price": "33.33", "code_aa": ["AAAA1", "AAAA2"]},
+        ]
+        card = {"type": 2, "sum": "100", "rrn": "123456789012", "cardmask": "5168", "paysys": "Visa"}
+        pays = [card, {"type": 0, "sum": "200"}]
+        receipt = {"sum": "242.37", "disc": 5, "disc_type": 1, "autoround": True, "rows": rows, "pays": pays}
+        answer = self.execute({"ver": 6, "device": "test", "type": 1, "fiscal": {"task": 1, "receipt": receipt}})
+        self.assertEqual(answer["res"], 0, answer)
+        self.sold = answer["info"]
+
+    def ask(self, *rows: dict[str, Any], card: bool = False, status: int = 200) -> Any:
+        """What a return comes to."""
+        path = f"/dm/api/v3/receipts/{self.dev_id}/{self.sold['docno']}/return"
+        answer = self.request("POST", path, {"rows": rows, "card": card})
+        self.assertEqual(answer.status, status, answer.body)
+        return answer.json
+
+    def give_back(self, *rows: dict[str, Any]) -> Any:
+        """Do it, in cash."""
+        told = self.ask(*rows)
+        receipt = json.loads(json.dumps(told["receipt"], default=str))
+        fiscal = {"task": 2, "receipt": receipt}
+        answer = self.execute({"ver": 6, "device": "test", "type": 1, "tag": told["tag"], "fiscal": fiscal})
+        self.assertEqual(answer["res"], 0, answer)
+        self.assertEqual(answer["info"]["printinfo"]["sum_topay"], told["sums"]["topay"])
+        return answer["info"]["printinfo"]
+
+    def test_parts(self) -> None:
+        """All parts together give back what was paid for, to the kopeck; more is refused, in words."""
+        self.assertEqual(self.fiscal(3, cash={"type": 0, "sum": 500})["res"], 0)
+        found = [
+            self.give_back({"row": 0, "cnt": 1}),
+            self.give_back({"row": 0, "cnt": "1"}, {"row": 1, "cnt": 0.3}),
+            self.give_back({"row": 2, "cnt": 1, "marks": ["AAAA1", "AAAA2"]}),
+        ]
+        path = self.ask({"row": 0, "cnt": 2}, status=422)["errors"][0]
+        self.assertEqual((path["path"], path["text"]), ("cnt", "очікується число від 0 до 1.0"))
+        found.append(self.give_back({"row": 0, "cnt": 1}, {"row": 1, "cnt": "0.055"}))
+        self.assertEqual(sum(one["sum_receipt"] for one in found), self.sold["printinfo"]["sum_receipt"])
+        for row in (0, 1, 2):
+            self.ask({"row": row, "cnt": "0.001"}, status=422)
+        page = self.request("GET", f"/dm/main/receipts/{self.dev_id}/{self.sold['docno']}/return")
+        self.assertIn("уже все повернено", page.body.decode())
+
+    def test_card(self) -> None:
+        """The card gets at most what it paid, by its RRN; the rest is cash."""
+        told = self.ask({"row": 0, "cnt": 1}, card=True)
+        self.assertEqual((told["pay"], str(told["sums"]["cash"])), ({"task": 2, "refundid": "123456789012"}, "0.0"))
+        told = self.ask(*({"row": row, "cnt": cnt} for row, cnt in ((0, 3), (1, "0.355"), (2, 1))), card=True)
+        self.assertEqual([pay["type"] for pay in told["receipt"]["pays"]], [2, 0])
+        self.assertEqual(str(told["sums"]["card"]), "100.0")
+        self.assertIsNone(self.ask({"row": 0, "cnt": 1})["pay"])
+
+    def test_once(self) -> None:
+        """Two windows that give back the same have one tag, so the money goes once; the next return has another."""
+        first, second = self.ask({"row": 0, "cnt": 1}), self.ask({"row": 0, "cnt": 1})
+        self.assertEqual(first["tag"], second["tag"])
+        self.give_back({"row": 0, "cnt": 1})
+        self.assertNotEqual(self.ask({"row": 0, "cnt": 1})["tag"], first["tag"])
+        self.assertEqual(first["receipt"]["purchase_receipt_fisn"], self.sold["doccode"])
+
+    def test_wrong(self) -> None:
+        """Marks of another sale, rows that are not there and documents that are no sale are refused."""
+        for row in (
+            {"row": 2, "cnt": 1, "marks": ["BBBB"]},
+            {"row": 3, "cnt": 1},
+            {"row": 0, "cnt": "x"},
+            {"row": 0, "cnt": -1},
+        ):
+            self.ask(row, status=422)
+        for number in (1, 99):
+            path = f"/dm/api/v3/receipts/{self.dev_id}/{number}/return"
+            self.assertEqual(self.request("POST", path, {"rows": []}).status, 409)
+            self.assertEqual(self.request("GET", f"/dm/main/receipts/{self.dev_id}/{number}/return").status, 404)
+        self.assertEqual(self.ask()["sums"]["pays"], [])

@@ -159,6 +159,7 @@ class PageCase(WebCase):
             "/dm/main/goods",
             "/dm/main/receipts",
             f"/dm/main/receipts/{ids['test']}/2",
+            f"/dm/main/receipts/{ids['test']}/2/return",
             "/dm/main/day",
             "/dm/main/day?period=month",
             "/dm/main/console",

@@ -65,6 +65,7 @@ namci- GET /dm/lasttransaction
 -amci- GET /dm/main/receipts
 -amci- GET /dm/main/receipts/{dev_id}/{number}
 -amci- GET /dm/main/receipts/{dev_id}/{number}/picture
+-amci- GET /dm/main/receipts/{dev_id}/{number}/qr
 -amci- GET /dm/main/registers/{dev_id}
 -amci- GET /dm/main/day
 -amci- GET /dm/main/day/{picture}
@@ -78,6 +79,8 @@ namci- GET /dm/lasttransaction
 -a-ci- GET /dm/main/sell
 -a-ci- GET /dm/main/registers/{dev_id}/sell
 -a-ci- POST /dm/api/v3/devices/{dev_id}/reckon
+-a-ci- GET /dm/main/receipts/{dev_id}/{number}/return
+-a-ci- POST /dm/api/v3/receipts/{dev_id}/{number}/return
 -amci- GET /dm/main/goods
 -amci- GET /dm/api/v3/goods
 -amci- GET /dm/api/v3/goods/export

@@ -72,6 +72,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
             *("GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
             *("GET /dm/main/goods", f"GET {_API}/goods", f"GET {_API}/goods/export"),
             *("GET /dm/main/receipts/{dev_id}/{number}/picture", "GET /dm/main/registers/{dev_id}"),
+            "GET /dm/main/receipts/{dev_id}/{number}/qr",
             *("GET /dm/main/day", "GET /dm/main/day/{picture}"),
             *(f"GET {_API}/receipts", f"GET {_API}/receipts/{{dev_id}}/{{number}}"),
             *(f"GET {_API}/operations", f"GET {_API}/jobs", f"GET {_DEVICE}/strip"),
@@ -82,6 +83,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
         BOUND,
         (
             *("GET /dm/main/sell", "GET /dm/main/registers/{dev_id}/sell", f"POST {_DEVICE}/reckon"),
+            *("GET /dm/main/receipts/{dev_id}/{number}/return", f"POST {_API}/receipts/{{dev_id}}/{{number}}/return"),
             *(f"POST {_DEVICE}/check", f"POST {_DEVICE}/interrupt"),
             *(f"POST {_API}/jobs/{{n}}/reprint", f"POST {_API}/operations/{{n}}/slip"),
             *("GET /dm/main/practise", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario", f"GET {_DEVICE}/ledger"),

@@ -71,11 +71,13 @@ def reckon(
     language: str,
     card: int | None = 0,
     given: int | None = None,
+    card_type: int | None = None,
 ) -> BasketSums:
     """The sums of a receipt without payments.
 
     :param card: kopecks that are paid by card, at most what is due; `None` is all.
     :param given: kopecks that the customer gives; `None` is what is due.
+    :param card_type: the payment type of the card; `None` is the register's usual one.
     """
     rates = Rates(settings)
     rows, sums = [], []
@@ -90,7 +92,7 @@ def reckon(
     if not rows or len(sums) < len(rows):
         return BasketSums(rows)
     try:
-        return _whole(asked, settings, rates, device, rows, sum(sums), card, given)
+        return _whole(asked, settings, rates, device, rows, sum(sums), card, given, card_type)
     except Refused as refused:
         return BasketSums(rows, trouble=refused.res.cashier.for_language(language))
 
@@ -104,10 +106,12 @@ def _whole(
     before: int,
     card: int | None,
     given: int | None,
+    card_type: int | None,
 ) -> BasketSums:
     exact = owed(asked, rates, device)
     by_card = exact if card is None else min(card, exact)
-    code = settings.batch.pay_types[0] if settings.batch is not None and settings.batch.pay_types else CARD
+    usual = settings.batch.pay_types if settings.batch is not None else ()
+    code = card_type if card_type is not None else usual[0] if usual else CARD
 
     def made(cash: int) -> tuple[ReceiptRequest, Receipt]:
         pays = ((str(code), by_card), (str(CASH), cash))

@@ -48,7 +48,7 @@ from web.pages.dry_check import NotYet
 from web.prro import Groups, RegisterRow
 from web.receipts import KINDS as DOCUMENTS
 from web.receipts import DocumentList, WholeDocument
-from web.selling import Basket
+from web.selling import Basket, ReturnAsked, ReturnSums
 from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
@@ -258,6 +258,9 @@ ENTRIES: dict[str, Entry] = {
         Basket,
         example={"receipt": {"rows": [{"name": "Кава", "cnt": 2, "price": 35.5}]}, "given": 100},
     ),
+    f"POST {V3}/receipts/{{dev_id}}/{{number}}/return": Entry(
+        "goods", {200: ReturnSums}, ReturnAsked, example={"rows": [{"row": 0, "cnt": 1}], "card": False}
+    ),
     f"GET {V3}/goods": Entry("goods", {200: GoodsList}, query=GOODS_FILTERS),
     f"POST {V3}/goods": Entry(
         "goods", {200: GoodsRecord, 201: GoodsRecord}, GoodsItem, example={"code": "7", "name": "Кава", "price": 35.5}
@@ -355,6 +358,7 @@ ENTRIES: dict[str, Entry] = {
         text="Styles and scripts of the pages.",
     ),
     "GET /dm/main/receipts/{dev_id}/{number}/picture": Entry("pages", {200: PNG}),
+    "GET /dm/main/receipts/{dev_id}/{number}/qr": Entry("pages", {200: "image/svg+xml"}),
     "GET /dm/main/day/{picture}": Entry("pages", {200: CSV}),
     "GET /dm/main/codes.json": Entry("document", {200: "Codes"}),
 }

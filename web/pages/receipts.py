@@ -29,6 +29,7 @@ from dmtwisted.registers.kept import Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
 from dmtwisted.unfinished import FISCAL
+from protocols.printers.symbols import QR_QUIET, squares
 from web.receipts import ListedDocument, listed, with_tag
 
 PAGE_SIZE = 25
@@ -282,6 +283,17 @@ async def picture_of(device: Device, row: FoundDocument, value: Document, clock:
 
 def _png(paper: DocumentPaper, dots: int) -> bytes:
     return image.draw(paper(), dots).png
+
+
+def qr_svg(link: str) -> bytes:
+    """The QR code of a link as a picture of squares."""
+    rows = squares(link.encode(), "M")
+    side = len(rows) + 2 * QR_QUIET
+    black = "".join(
+        f"M{x + QR_QUIET} {y + QR_QUIET}h1v1h-1z" for y, row in enumerate(rows) for x, dot in enumerate(row) if dot
+    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}" shape-rendering="crispEdges">'
+    return f'{svg}<path fill="#fff" d="M0 0h{side}v{side}H0z"/><path d="{black}"/></svg>'.encode()
 
 
 def text_of(device: Device, row: FoundDocument, value: Document) -> str:

@@ -29,6 +29,7 @@ from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES, spreadsheet
+from dmtwisted.documents.qr import receipt_qr
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
 from dmtwisted.registers.prro.settings import SERVER_URL
@@ -60,6 +61,7 @@ from web.pages.service import TRUST, bytes_in_words, protection, warned_of
 from web.pages.words import speaker
 from web.receipts import listed
 from web.rights import may, may_sell, permit_of
+from web.selling import sale_of
 from web.support import Database, tail
 
 MOVED = {
@@ -286,12 +288,39 @@ class PageSite:
             printers=self._named(request, PRINTER),
         )
 
+    @app.route("/dm/main/receipts/<dev_id>/<int:number>/return", methods=["GET"])
+    async def give_back(self, request: IRequest, dev_id: str, number: int) -> bytes:
+        """A return of a receipt, or of a part of it."""
+        sale = await sale_of(self._core, dev_id, number)
+        if sale is None:
+            raise Refused(Res.TAG_NOT_FOUND)
+        printers = self._named(request, PRINTER)
+        facts = selling.desk(self._core, sale.device, [printer["name"] for printer in printers])
+        now = await standing(sale.device, self._core.devices)
+        return self._pages.page(
+            request,
+            "return.html",
+            sale=sale,
+            register=now,
+            desk={**facts, "number": number},
+            printers=printers,
+        )
+
     @app.route("/dm/main/receipts/<dev_id>/<int:number>/picture", methods=["GET"])
     async def picture(self, request: IRequest, dev_id: str, number: int) -> bytes:
         """The picture of one receipt, drawn from the store: no till has to wait."""
         device, row, value = await self._document(dev_id, number)
         drawn = await receipts.picture_of(device, row, value, self._core.clock)
         return plain_answer(request, b"image/png", drawn)
+
+    @app.route("/dm/main/receipts/<dev_id>/<int:number>/qr", methods=["GET"])
+    async def qr(self, request: IRequest, dev_id: str, number: int) -> bytes:
+        """The QR code that leads a customer to the receipt at the tax service."""
+        _, row, value = await self._document(dev_id, number)
+        if not row.fiscal_number or not value.has_total:
+            raise Refused(Res.TAG_NOT_FOUND)
+        drawn = await self._core.clock.apart(receipts.qr_svg, receipt_qr(value, row.fiscal_number))
+        return plain_answer(request, b"image/svg+xml", drawn)
 
     async def _document(self, dev_id: str, number: int) -> Any:
         device = self._core.devices.by_id(dev_id)
@@ -518,6 +547,7 @@ class PageSite:
             driver=device.driver,
             form=form_of(device.driver.schema(), secrets),
             values=values,
+            sells=may_sell(permit_of(request)),
             has_strip="strip" in device.driver.capabilities,
             unfinished=[one for one in open_ones if one.dev_id == dev_id],
             payment=await last_payment(core.store, device) if device.kind == TERMINAL else None,

@@ -1,6 +1,6 @@
 // The list of goods: one by one, and from a file that is shown before it counts.
 
-import { $, askOrNull, lookAgain, make, once, sure, words } from "./base.js";
+import { $, askOrNull, lookAgain, make, money, once, sure, words } from "./base.js";
 import { explain, say } from "./outcome.js";
 import { collected } from "./upload.js";
 
@@ -55,7 +55,7 @@ async function send(button, dry) {
   const counts = ["goods_added", "goods_changed", "goods_removed", "goods_total"].map((word) => `${words[word]}: ${json[word.slice(6)]}`);
   const lines = json.mistakes.length
     ? json.mistakes.map(({ line, text }) => make("li", { class: "error" }, line ? `${words.goods_line} ${line}: ${text}` : text))
-    : json.goods.map((item) => make("li", {}, `${item.code} · ${item.name} · ${Number(item.price).toFixed(2)}`));
+    : json.goods.map((item) => make("li", {}, `${item.code} · ${item.name} · ${money(item.price)}`));
   place.replaceChildren(make("h3", {}, title), json.mistakes.length ? "" : make("p", {}, counts.join(", ")), make("ul", {}, ...lines));
   take.hidden = status !== 200 || json.done;
   if (json.done) {

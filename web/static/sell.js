@@ -1,6 +1,6 @@
 // A sale in the browser: a basket that survives everything, its sums from the service, and one receipt for its tag.
 
-import { $, $$, askOrNull, data, make, once, sure, uuid, words } from "./base.js";
+import { $, $$, askOrNull, data, make, money, once, sure, uuid, words } from "./base.js";
 import { isUnsettled, lookUp, perform, read } from "./tasks.js";
 
 const PLACE = `dm.basket.${data.dev_id}`;
@@ -8,7 +8,8 @@ const WEIGHED = /^(кг|г|л|м|kg|g|l|m)\.?$/i;
 
 /** A number as it is typed: with a comma, with blanks; as it is when it is none. */
 const plain = (text) => String(text ?? "").replace(/\s/g, "").replace(",", ".");
-const money = (value) => Number(value).toFixed(2);
+/** A sum for a field or a request. */
+const fixed = (value) => Number(value).toFixed(2);
 
 // The basket: stored with every change. Its tag is its receipt's, so it cannot be sold twice.
 
@@ -106,10 +107,10 @@ function draw() {
 }
 
 function add(item, count = 1) {
-  const known = basket.rows.find((row) => item.code && row.code === item.code && row.price === money(item.price));
+  const known = basket.rows.find((row) => item.code && row.code === item.code && row.price === fixed(item.price));
   const row = known ?? {
     name: item.name, code: item.code ?? "", code1: item.barcode ?? "", code2: item.uktzed ?? "", taxgrp: item.taxgrp ?? "",
-    unit: item.unit ?? "", price: money(item.price), cnt: "0", ...(item.excise ? { excise: true, code_aa: [] } : {}),
+    unit: item.unit ?? "", price: fixed(item.price), cnt: "0", ...(item.excise ? { excise: true, code_aa: [] } : {}),
   };
   row.cnt = String(Math.round((Number(plain(row.cnt)) + count) * 1000) / 1000);
   if (!known) basket.rows.push(row);
@@ -297,6 +298,7 @@ function done(answer) {
   $("#see").href = `/dm/main/receipts/${data.dev_id}/${info.docno}`;
   $("#link").hidden = !info.qr;
   if (info.qr) $("#link").href = info.qr;
+  $("#qr").replaceChildren(info.qr ? make("img", { class: "qr", src: `${$("#see").getAttribute("href")}/qr`, alt: words.sell_link }) : "");
   if (!answer.warnings?.length) $("#outcome").hidden = true;
   $("#desk").hidden = true;
   $("#done").hidden = false;
