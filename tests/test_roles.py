@@ -63,6 +63,7 @@ namci- GET /dm/lasttransaction
 -amciw GET /dm/main/me
 -amciw POST /dm/api/v3/users/me/password
 -amci- GET /dm/main/receipts
+-amci- GET /dm/main/receipts.csv
 -amci- GET /dm/main/receipts/{dev_id}/{number}
 -amci- GET /dm/main/receipts/{dev_id}/{number}/picture
 -amci- GET /dm/main/registers/{dev_id}

@@ -18,6 +18,7 @@ from dmtwisted.clock import stamp17
 from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument
@@ -178,11 +179,14 @@ class ListedDocument:
     offline: bool = False
 
 
-def listed(row: FoundDocument, device: Device) -> ListedDocument:
-    """A stored document; of one that cannot be read, what the store knows of it."""
+def listed(row: FoundDocument, device: Device, value: Document | None = None) -> ListedDocument:
+    """A stored document; of one that cannot be read, what the store knows of it.
+
+    :param value: the document, where it has been read already.
+    """
     known = (device.name, device.row.dev_id, row.number, row.kind, row.at, row.fiscal_number)
     try:
-        value = documents.decode(row.value)
+        value = value or documents.decode(row.value)
     except msgspec.MsgspecError:
         return ListedDocument(*known)
     kopecks = value.report.calc_p if value.report is not None else value.sum

@@ -69,7 +69,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
     (
         frozenset({_MANAGER, *BOUND}),
         (
-            *("GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
+            *("GET /dm/main/receipts.csv", "GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
             *("GET /dm/main/goods", f"GET {_API}/goods", f"GET {_API}/goods/export"),
             *("GET /dm/main/receipts/{dev_id}/{number}/picture", "GET /dm/main/registers/{dev_id}"),
             *("GET /dm/main/day", "GET /dm/main/day/{picture}"),

@@ -1,0 +1,38 @@
+"""Texts of the search for receipts, and of one receipt."""
+
+from __future__ import annotations
+
+RECEIPTS: dict[str, tuple[str, str]] = {
+    "find_what": ("Що шукаємо", "Search"),
+    "find_help": (
+        "Номер, фіскальний номер, tag, сума, товар або його код, останні цифри картки, касир, RRN, код авторизації.",
+        "Number, fiscal number, tag, sum, item or its code, last digits of a card, cashier, RRN, authorisation code.",
+    ),
+    "filters": ("Фільтри", "Filters"),
+    "no_filters": ("Скинути", "Reset"),
+    "dates": ("Дати", "Dates"),
+    "all_dates": ("Усі дати", "All dates"),
+    "yesterday": ("Учора", "Yesterday"),
+    "this_week": ("Цей тиждень", "This week"),
+    "this_month": ("Цей місяць", "This month"),
+    "all_kinds": ("усі документи", "all documents"),
+    "payment_kind": ("Вид оплати", "Payment kind"),
+    "all_payments": ("усі види", "all kinds"),
+    "all_states": ("будь-який", "any"),
+    "is_doubt": ("результат невідомий", "outcome unknown"),
+    "is_offline": ("створено офлайн", "issued offline"),
+    "is_reversed": ("сторновано", "taken back"),
+    "real_and_test": ("справжні й навчальні", "real and for training"),
+    "test_short": ("навчальний", "training"),
+    "found_goods": ("товар", "item"),
+    "found_card": ("картка", "card"),
+    "found_rrn": ("RRN або код авторизації", "RRN or authorisation"),
+    "matched": ("збіг", "match"),
+    "save_found": ("Зберегти знайдене (CSV)", "Save what was found (CSV)"),
+    "totals_real": ("Справжні чеки", "Real receipts"),
+    "totals_test": ("Навчальні чеки", "Training receipts"),
+    "of_page": ("на цій сторінці", "on this page"),
+    "sum_all": ("Порахувати всі знайдені", "Total of everything found"),
+    "looked_since": ("від", "back to"),
+    "look_further": ("Шукати далі в минулому", "Search further back"),
+}
