@@ -750,13 +750,15 @@ class OverviewTests(PageCase):
         path = f"/dm/main/receipts/{self.ids()['test']}/2"
         self.assertIn(path, page.links())
         text = self.page(path).text
-        self.assertIn("Sent, but no answer came The outcome is unknown. Before its next task", text)
+        self.assertRegex(
+            text, "The tax service's answer did not come [0-9:. ]+ The outcome is unknown. Before its next"
+        )
         self.assertNotIn("Confirmed", text)
         self.shop.scenario()
         self.fiscal(18)
         self.assertNotIn("Needs attention", self.page("/dm/main/").text)
         text = self.page(path).text
-        self.assertIn("Confirmed and stored", text)
+        self.assertIn("which has the document", text)
         self.assertNotIn("Nobody knows", text)
 
     def test_unfinished_payment(self) -> None:

@@ -15,6 +15,7 @@ from tests.web_case import sale
 from web.filters import covered
 from web.pages import search
 from web.pages.search import Finder, SearchResult, presets, wanted
+from web.site import Door
 
 CARD = {
     "type": 1,
@@ -281,3 +282,60 @@ class FileTests(SearchCase):
         self.assertEqual(self.rows("state=reversed")[0]["State"], "taken back")
         self.sell("=1+1")
         self.assertEqual(self.rows(f"q={quote('=1+1')}")[0]["tag"], "'=1+1")
+
+
+class TimelineTests(PageCase):
+    """The history of a document whose answer was lost."""
+
+    def setUp(self) -> None:
+        """An open shift."""
+        super().setUp()
+        self.open_shift()
+
+    def told(self, number: int = 2) -> str:
+        """The page of a document."""
+        return self.page(f"/dm/main/receipts/{self.ids()['test']}/{number}", EN).text
+
+    def test_lost_and_repeated(self) -> None:
+        """Sent, no answer, found by the next task, and the till that repeats gets the same receipt: all is told."""
+        self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 0})
+        self.asked_late(self.shop.asked(sale("sale-1")))
+        lost = "Sent to the tax service The tax service's answer did not come 21.09.2026 09:00:0"
+        self.assertIn(lost, self.told())
+        self.assertIn("The outcome is unknown", self.told())
+        self.shop.scenario()
+        self.fiscal(18)
+        text = self.told()
+        found = r"did not come 21.09.2026 09:00:0.* which has the document.* TEST_\d+ 21.09.2026 09:01:00.000"
+        self.assertRegex(text, found)
+        self.assertIn("A till that repeats the same tag gets this receipt", text)
+        self.assertNotIn("The outcome is unknown", text)
+        self.shop.clock.advance(5)
+        self.assertEqual(self.sell("sale-1")["task_status"], 2)
+        text = self.told()
+        self.assertRegex(text, "The till repeated the request and got the same answer 21.09.2026 09:01:05.000")
+        self.assertNotIn("A till that repeats", text)
+        self.sell("sale-1")
+        self.assertIn("the same answer × 2", self.told())
+
+    def test_found_at_once(self) -> None:
+        """An answer that is found while the till waits is told as lost, found and given to the till."""
+        self.shop.scenario({"on": "sale", "then": "lost_after"})
+        self.assertEqual(self.asked_late(self.shop.asked(sale("sale-1")))["res"], 0)
+        self.assertRegex(self.told(), "did not come .* which has the document.* Then the answer was sent to the till")
+
+    def test_interrupted(self) -> None:
+        """A power cut before the answer is told as that."""
+        self.shop.scenario({"on": "sale", "then": "accept", "delay_ms": 3000})
+        self.shop.asked(sale("sale-1"))
+        self.shop.crash()
+        self.door = Door(self.shop.core)
+        self.fiscal(18)
+        self.assertRegex(self.told(), "interrupted before the answer came .* which has the document")
+
+    def test_usual(self) -> None:
+        """A usual sale has no such steps, and keeps nothing of them."""
+        self.sell("sale-1")
+        text = self.told()
+        for step in ("did not come", "has the document", "repeated", "repeats"):
+            self.assertNotIn(step, text)

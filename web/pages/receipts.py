@@ -19,8 +19,8 @@ from dmtwisted.printing.result import reason_text
 from dmtwisted.printing.text import render_text
 from dmtwisted.registers import kept
 from dmtwisted.registers.bookkeeping import KIND
-from dmtwisted.registers.interface import TaxServiceRegister
-from dmtwisted.registers.kept import Moments
+from dmtwisted.registers.interface import Remembering, TaxServiceRegister
+from dmtwisted.registers.kept import Doubt, Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
 from dmtwisted.unfinished import FISCAL
@@ -73,6 +73,7 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     operation = await _operation_of(store, device, row, value)
     known = kept.decode(operation.request).way.get(row.number) if operation is not None else None
     way = known or Moments()
+    doubt = kept.decode(operation.request).doubts.get(row.number) if operation is not None else None
     is_open = operation is not None and operation.state in (State.INTENDED, State.UNKNOWN)
     steps = [Step("step_received", operation.at if operation is not None else row.at)]
     if isinstance(device.built, TaxServiceRegister):
@@ -81,19 +82,39 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
         steps += await _offline_steps(store, device, row, way)
     else:
         steps.append(Step("step_stored", 0))
-        if is_open:
+        if is_open and doubt is None:
             steps.append(Step("step_maybe_sent", way.sent, good=False))
         else:
             steps.append(Step("step_sent", way.sent))
+        if doubt is not None:
+            steps.append(Step("step_lost" if doubt.lost else "step_interrupted", doubt.lost, good=False))
+            if doubt.found:
+                steps.append(Step("step_found", doubt.found, row.fiscal_number))
+        elif not is_open:
             steps.append(Step("step_confirmed", way.answered, row.fiscal_number))
     if is_open and not row.fiscal_number:
         steps.append(Step("step_open", 0, good=False))
+    steps += _answer_steps(device, value, doubt)
     prints = await store.find_operations(OperationQuery(kinds=[JOB], key=f"{value.header.fisid}/{value.number}"))
     for job_row in reversed(prints.operations):
         job = decode_job(job_row.request)
         fate = job.fate or "unknown"
         reason = reason_text(job.reason).for_language(language) if job.reason else ""
         steps.append(Step(f"print:{fate}", job_row.at, reason, fate in ("printed", "accepted")))
+    return steps
+
+
+def _answer_steps(device: Device, value: Document, doubt: Doubt | None) -> list[Step]:
+    """What the till heard of a document: of a lost answer always, else when it asked again."""
+    built, tag = device.built, value.caller.tag
+    repeats = built.repeats(tag) if tag and isinstance(built, Remembering) else None
+    steps = []
+    if doubt is not None and doubt.found and not doubt.later:
+        steps.append(Step("step_answered", 0))
+    if repeats is not None:
+        steps.append(Step("step_repeated", repeats.at, f"× {repeats.times}" if repeats.times > 1 else ""))
+    elif doubt is not None and doubt.later:
+        steps.append(Step("step_waits_repeat", 0))
     return steps
 
 

@@ -31,6 +31,24 @@ RECEIPTS: dict[str, tuple[str, str]] = {
     "save_found": ("Зберегти знайдене (CSV)", "Save what was found (CSV)"),
     "totals_real": ("Справжні чеки", "Real receipts"),
     "totals_test": ("Навчальні чеки", "Training receipts"),
+    "step_lost": ("Відповідь податкової не надійшла", "The tax service's answer did not come"),
+    "step_interrupted": (
+        "Сервіс перервався, перш ніж надійшла відповідь",
+        "The service was interrupted before the answer came",
+    ),
+    "step_found": (
+        "Сервіс запитав податкову: документ там є. Його завершено, удруге не надіслано",
+        "The service asked the tax service, which has the document. It was completed, not sent twice",
+    ),
+    "step_answered": ("Після цього відповідь надіслано касовій програмі", "Then the answer was sent to the till"),
+    "step_repeated": (
+        "Касова програма повторила запит і отримала ту саму відповідь",
+        "The till repeated the request and got the same answer",
+    ),
+    "step_waits_repeat": (
+        "На повтор із тим самим tag касова програма отримує цей чек",
+        "A till that repeats the same tag gets this receipt",
+    ),
     "of_page": ("на цій сторінці", "on this page"),
     "sum_all": ("Порахувати всі знайдені", "Total of everything found"),
     "looked_since": ("від", "back to"),
