@@ -93,6 +93,7 @@ namci- GET /dm/lasttransaction
 -a-ci- GET /dm/api/v3/devices/{dev_id}/scenario
 -a-ci- PUT /dm/api/v3/devices/{dev_id}/scenario
 -a-ci- GET /dm/api/v3/devices/{dev_id}/ledger
+-a-ci- POST /dm/api/v3/receipts/{dev_id}/{number}/mail
 -a--i- GET /dm/main/console
 -a--i- GET /dm/api/v3/training/clock
 -am--- GET /dm/api/v3/accounts

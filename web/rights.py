@@ -85,6 +85,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
             *(f"POST {_DEVICE}/check", f"POST {_DEVICE}/interrupt"),
             *(f"POST {_API}/jobs/{{n}}/reprint", f"POST {_API}/operations/{{n}}/slip"),
             *("GET /dm/main/practise", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario", f"GET {_DEVICE}/ledger"),
+            f"POST {_API}/receipts/{{dev_id}}/{{number}}/mail",
         ),
     ),
     (

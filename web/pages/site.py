@@ -29,6 +29,8 @@ from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSettings, Driver
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES, spreadsheet
+from dmtwisted.documents.qr import receipt_qr
+from dmtwisted.registers.customers import HANDED_OUT
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
 from dmtwisted.registers.prro.settings import SERVER_URL
@@ -300,6 +302,9 @@ class PageSite:
             printed=receipts.was_printed(steps),
             shares_time=receipts.shares_time(steps),
             answer=receipts.pretty(row.answer),
+            link=receipt_qr(value, row.fiscal_number) if row.fiscal_number and row.kind in HANDED_OUT else "",
+            handed_out=row.kind in HANDED_OUT and bool(row.fiscal_number),
+            mail_works=self._core.post.ways().mail,
             text=receipts.text_of(device, row, value),
             printers=self._named(request, PRINTER),
         )

@@ -585,6 +585,7 @@ FOR_SCRIPTS = (
     ),
     *("pending", "pending_text", "repeat", "forget"),
     *("drawer_in", "drawer_out", "drawer_less", "hryvnias", "sales", "returns"),
+    "mail_waits",
     *(
         "check_good",
         "check_bad",
