@@ -751,7 +751,7 @@ class OverviewTests(PageCase):
         self.assertIn(path, page.links())
         text = self.page(path).text
         self.assertRegex(
-            text, "The tax service's answer did not come [0-9:. ]+ The outcome is unknown. Before its next"
+            text, "The tax service's answer did not come [0-9:. A-Za-z]+ The outcome is unknown. Before its next"
         )
         self.assertNotIn("Confirmed", text)
         self.shop.scenario()

@@ -182,7 +182,7 @@ class BoundTests(SearchCase):
         self.assertEqual([row.document.number for row in found.documents], [6, 5, 4])
         self.assertEqual((found.looked, found.partly), (4, True))
         page = self.page("/dm/main/receipts?q=%D0%BA%D0%B0%D0%B2%D0%B0", EN)
-        self.assertIn("Only the newest documents were searched: 4, back to 21.09.2026 09:01:00", page.text)
+        self.assertIn("Only the newest documents were searched: 4, back to 21 Sep 2026 09:01:00", page.text)
         [further] = [link for link in page.links() if "before=" in link]
         self.assertIn("q=%D0%BA%D0%B0%D0%B2%D0%B0", further)
         self.assertEqual(self.numbers(q="кава", before=str(found.since)), [2])
@@ -300,20 +300,20 @@ class TimelineTests(PageCase):
         """Sent, no answer, found by the next task, and the till that repeats gets the same receipt: all is told."""
         self.shop.scenario({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "silent", "times": 0})
         self.asked_late(self.shop.asked(sale("sale-1")))
-        lost = "Sent to the tax service The tax service's answer did not come 21.09.2026 09:00:0"
+        lost = "Sent to the tax service The tax service's answer did not come 21 Sep 2026 09:00:0"
         self.assertIn(lost, self.told())
         self.assertIn("The outcome is unknown", self.told())
         self.shop.scenario()
         self.fiscal(18)
         text = self.told()
-        found = r"did not come 21.09.2026 09:00:0.* which has the document.* TEST_\d+ 21.09.2026 09:01:00.000"
+        found = r"did not come 21 Sep 2026 09:00:0.* which has the document.* TEST_\d+ 21 Sep 2026 09:01:00.000"
         self.assertRegex(text, found)
         self.assertIn("A till that repeats the same tag gets this receipt", text)
         self.assertNotIn("The outcome is unknown", text)
         self.shop.clock.advance(5)
         self.assertEqual(self.sell("sale-1")["task_status"], 2)
         text = self.told()
-        self.assertRegex(text, "The till repeated the request and got the same answer 21.09.2026 09:01:05.000")
+        self.assertRegex(text, "The till repeated the request and got the same answer 21 Sep 2026 09:01:05.000")
         self.assertNotIn("A till that repeats", text)
         self.sell("sale-1")
         self.assertIn("the same answer × 2", self.told())

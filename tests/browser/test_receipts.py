@@ -49,7 +49,7 @@ class ReceiptTests(BrowserCase):
             self.assertEqual(self.find(text), ["Продаж № 3"], text)
             self.assertEqual(self.page.input_value("#q"), text)
         self.assertEqual(self.find("олена"), [f"Продаж № {n}" for n in (4, 3, 2)] + ["Відкриття зміни № 1"])
-        self.assertIn("291.00 грн", self.text("[data-test='1']"))
+        self.assertIn("291,00 грн", self.text("[data-test='1']"))
         with self.page.expect_download() as coming:
             self.click("a[download]")
         text = Path(coming.value.path()).read_text("utf-8-sig")
