@@ -16,6 +16,7 @@ from tests.web_case import DEVICES, sale
 from web.pages import board as boards
 from web.pages.board import Board, board_of
 from web.pages.overview import standing
+from web.pages.rendering import kopecks
 from web.rights import RIGHTS, may, may_sell
 from web.site import Door
 
@@ -71,38 +72,36 @@ class StateTests(BoardCase):
                 "last_copy": "why_no_receipt",
                 "go_offline": "why_no_numbers",
                 "go_online": "why_is_online",
-                **dict.fromkeys(("cash_moves", "x_report", "z_report"), "why_is_closed"),
+                **dict.fromkeys(("cash_moves", "sell", "x_report", "z_report"), "why_is_closed"),
             },
         )
         self.assertIsNone(self.board().drawer)
+        self.assertNotIn(f"/dm/main/registers/{self.ids()['test']}/sell", self.look().links())
         self.assertIn("спершу відкрийте зміну", self.look().text)
 
     def test_open(self) -> None:
-        """With the shift open it is not opened again; X, Z and cash can be done, and a till sells."""
+        """With the shift open it is not opened again; the next step is to sell; X, Z and cash can be done."""
         self.open_shift()
         self.sell()
-        self.assertEqual(self.shown(), ("next_till", "x_report", ["z_report"]))
+        self.assertEqual(self.shown(), ("next_sell", "sell", ["x_report", "z_report"]))
+        self.assertIn(f"/dm/main/registers/{self.ids()['test']}/sell", self.look().links())
         self.assertEqual(self.can_press(), {"10", "11", "21", "22"})
         self.assertEqual(self.why_not(), {"go_online": "why_is_online", "open_shift": "why_is_open"})
         self.assertEqual(self.board().drawer, 12550)
 
-    def test_sell(self) -> None:
-        """Where there is a page to sell on, it is the next step of whoever may sell."""
-        self.patch(boards, "RIGHTS", {**RIGHTS, SELL: RIGHTS["GET /dm/main/registers/{dev_id}"]})
-        self.patch(boards, "SELL", SELL)
+    def test_no_page_to_sell(self) -> None:
+        """Where there is no page to sell on, the next step of an open shift is the X-report."""
+        self.patch(boards, "RIGHTS", {route: roles for route, roles in RIGHTS.items() if route != SELL})
         self.open_shift()
-        self.assertEqual(self.shown(), ("next_sell", "sell", ["x_report", "z_report"]))
-        board = self.board()
-        assert board.next is not None
-        self.assertEqual(board.next.page, f"/dm/main/registers/{self.ids()['test']}/sell")
+        self.assertEqual(self.shown(), ("next_till", "x_report", ["z_report"]))
 
     def test_old(self) -> None:
         """An hour before a day is over, the next step closes the shift, and not a moment earlier."""
         self.open_shift()
         self.shop.clock.advance(23 * 3600 - 1)
-        self.assertEqual(self.shown()[1], "x_report")
+        self.assertEqual(self.shown()[1], "sell")
         self.shop.clock.advance(1)
-        self.assertEqual(self.shown(), ("next_old", "z_report", ["x_report"]))
+        self.assertEqual(self.shown(), ("next_old", "z_report", ["sell", "x_report"]))
 
     def test_offline(self) -> None:
         """A register that is offline says how long it may, what then, how many documents wait, and how to come back.
@@ -116,7 +115,7 @@ class StateTests(BoardCase):
         self.sell()
         board = self.board()
         assert board.home is not None
-        self.assertEqual((board.queued, board.home.mode, board.why), (3, "go-online", "next_till"))
+        self.assertEqual((board.queued, board.home.mode, board.why), (3, "go-online", "next_sell"))
         text = self.look().text
         self.assertIn("Документів чекає на надсилання 3", text)
         self.assertIn("34 год 59 хв" if "34 год 59 хв" in text else "35 год 0 хв", text)
@@ -140,7 +139,7 @@ class StateTests(BoardCase):
         self.assertIn(f"/dm/main/receipts/{self.ids()['test']}/2", self.look().links())
         self.shop.scenario()
         self.fiscal(18)
-        self.assertEqual(self.shown()[1], "x_report")
+        self.assertEqual(self.shown()[1], "sell")
 
     def test_broken(self) -> None:
         """A register that cannot be built leads to its settings; nothing else can be pressed."""
@@ -166,7 +165,7 @@ class StateTests(BoardCase):
         assert board.next is not None
         self.assertEqual((board.next.word, board.also, board.drawer), ("x_report", (), None))
         self.assertEqual({one.word for one in board.folded}, {"last_copy", "last_numbers"})
-        self.assertEqual([one.word for one in self.board(cashier).also], ["z_report"])
+        self.assertEqual([one.word for one in self.board(cashier).also], ["x_report", "z_report"])
 
 
 class KeyTests(BoardCase):
@@ -217,13 +216,13 @@ class PreviewTests(BoardCase):
         # The Z counts itself among the documents of its shift.
         preview.last_docno += 1
         self.assertEqual(preview, made)
-        sold = f"Продажі (3) {made.calc_p / 100:.2f}"
+        sold = f"Продажі (3) {kopecks(made.calc_p, 'uk')}"
         self.assertNotEqual(made.calc_p, made.base_p)
-        for told in (sold, "Повернення (1) 125.50", "Чеків 4", "Внесено Видано", "300.00 50.00", "Заокруглення"):
+        for told in (sold, "Повернення (1) 125,50", "Чеків 4", "Внесено Видано", "300,00 50,00", "Заокруглення"):
             self.assertIn(told, text)
         for tax in made.taxes.values():
-            self.assertIn(f"{tax.base_sum_p / 100:.2f} {(tax.tax_sum_p + tax.ex_sum_p) / 100:.2f}", text)
-        self.assertIn(f"Готівка в шухляді {made.safe / 100:.2f} грн", text)
+            self.assertIn(f"{kopecks(tax.base_sum_p, 'uk')} {kopecks(tax.tax_sum_p + tax.ex_sum_p, 'uk')}", text)
+        self.assertIn(f"Готівка в шухляді {kopecks(made.safe, 'uk')} грн", text)
         self.assertIsNone(self.board().totals)
 
     def test_waits_for_nobody(self) -> None:

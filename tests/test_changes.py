@@ -183,6 +183,15 @@ class RouteTests(ChangeCase):
         self.successResultOf(Deferred.fromCoroutine(posted))
         return self.request("DELETE", "/dm/api/v3/mail/1")
 
+    def posted_receipt(self) -> HttpAnswer:
+        """A receipt that a person sends to a customer."""
+        members = {"smtp_host": "mail.example.com", "mail_from": "shop@example.com"}
+        self.assertEqual(self.request("POST", "/dm/main/api/v1/settings", members).json["res"], 0)
+        self.open_shift()
+        self.sell("sale-1")
+        path = f"/dm/api/v3/receipts/{self.id_of('test')}/2/mail"
+        return self.request("POST", path, {"to": "customer@example.com"})
+
     def removed_certificate(self) -> HttpAnswer:
         """The same, removed."""
         self.certificate()
@@ -293,6 +302,7 @@ RECORDED: dict[str, tuple[Area, Action, Callable[[RouteTests], HttpAnswer]]] = {
         Action.RELOADED,
         lambda case: case.request("POST", f"{V3}/tls/reload", {}),
     ),
+    f"POST {V3}/receipts/{{dev_id}}/{{number}}/mail": (Area.MAIL, Action.CREATED, RouteTests.posted_receipt),
     f"DELETE {V3}/mail/{{n}}": (Area.MAIL, Action.DELETED, RouteTests.removed_letter),
     f"PUT {V3}/training/clock": (
         Area.TRAINING,

@@ -186,3 +186,48 @@ class PhoneTests(MailWebCase):
         operator.transport.producer.resumeProducing()
         self.shop.post(20)
         self.assertEqual([told["phone"] for told in self.told(operator)], [NUMBER])
+
+
+class ReceiptMailTests(MailWebCase):
+    """``POST /dm/api/v3/receipts/{dev_id}/{number}/mail``"""
+
+    def send(self, number: int = 2, to: object = TO) -> Any:
+        """The answer to an order to send a receipt."""
+        path = f"/dm/api/v3/receipts/{self.dev_id}/{number}/mail"
+        return self.request("POST", path, {"to": to}, headers=EN)
+
+    def test_sent(self) -> None:
+        """A stored receipt is sent to the address that is given, whole and once; the journal of changes names it."""
+        code = self.sell("sale-1")["info"]["doccode"]
+        answer = self.send()
+        self.assertEqual(
+            (answer.status, answer.json), (200, {"to": "o***@customer.example.com", "fiscal_number": code})
+        )
+        self.shop.post()
+        [(to, message)] = self.server.taken
+        self.assertIn(TO, to)
+        self.assertIn(code.replace("_", "-").encode() + b".pdf", message)
+        self.assertEqual(self.letters(), [])
+        change = self.request("GET", "/dm/api/v3/changes").json["changes"][0]
+        self.assertEqual((change["kind"], change["subject"]), ("mail", code))
+        self.assertNotIn("olena", str(change))
+
+    def test_kept(self) -> None:
+        """While the mail server is away the letter waits, and a power cut does not lose it."""
+        self.sell("sale-1")
+        self.server.away = True
+        self.send()
+        self.shop.post()
+        self.assertEqual([one["dead"] for one in self.letters()], [False])
+
+    def test_refused(self) -> None:
+        """A wrong address, a document that no customer gets, no document, and no mail server are refused."""
+        self.sell("sale-1")
+        self.assertEqual(self.send(to="nobody").status, 422)
+        self.assertEqual(self.send(1).status, 404)
+        self.assertEqual(self.send(77).status, 404)
+        self.shop.configure(smtp_host="")
+        answer = self.send()
+        self.assertEqual(answer.status, 409)
+        self.assertIn("e-mail is not set up", answer.body.decode())
+        self.assertEqual((self.letters(), self.server.taken), ([], []))

@@ -63,6 +63,7 @@ namci- GET /dm/lasttransaction
 -amciw GET /dm/main/me
 -amciw POST /dm/api/v3/users/me/password
 -amci- GET /dm/main/receipts
+-amci- GET /dm/main/receipts.csv
 -amci- GET /dm/main/receipts/{dev_id}/{number}
 -amci- GET /dm/main/receipts/{dev_id}/{number}/picture
 -amci- GET /dm/main/receipts/{dev_id}/{number}/qr
@@ -95,6 +96,7 @@ namci- GET /dm/lasttransaction
 -a-ci- GET /dm/api/v3/devices/{dev_id}/scenario
 -a-ci- PUT /dm/api/v3/devices/{dev_id}/scenario
 -a-ci- GET /dm/api/v3/devices/{dev_id}/ledger
+-a-ci- POST /dm/api/v3/receipts/{dev_id}/{number}/mail
 -a--i- GET /dm/main/console
 -a--i- GET /dm/api/v3/training/clock
 -am--- GET /dm/api/v3/accounts

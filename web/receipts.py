@@ -14,17 +14,22 @@ from twisted.web.iweb import IRequest
 
 from dmtwisted.access.roles import Permit
 from dmtwisted.answers import Number, amount
+from dmtwisted.changes import Action, Area
 from dmtwisted.clock import stamp17
-from dmtwisted.devices.devices import Device, Devices
+from dmtwisted.core import Core
+from dmtwisted.devices.devices import Device
 from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.documents import documents
-from dmtwisted.results import Refused, Res
+from dmtwisted.documents.documents import Document
+from dmtwisted.mail.service import masked
+from dmtwisted.registers.customers import HANDED_OUT, MAIL, ForCustomer, encode, mail_address
+from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import DocumentQuery, FoundDocument
+from dmtwisted.store.values import DocumentQuery, FoundDocument, Letter
 from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
-from web.management import answer_errors
+from web.management import HttpRefusal, answer_errors, lasting, read_object
 from web.rights import permit_of
 
 KINDS = (
@@ -33,6 +38,8 @@ KINDS = (
     *(documents.OFFLINE_BEGIN, documents.OFFLINE_END),
 )
 """The kinds of documents."""
+
+NO_MAIL = Text("пошту в сервісі не налаштовано", "e-mail is not set up in the service")
 
 FILTERS = ("device", "key", "kind", "number", "fiscal_number", "search", "from", "to", "page", "page_size")
 """The filters of the list."""
@@ -67,14 +74,28 @@ class WholeDocument(DocumentRecord, kw_only=True):
     answer: StoredAnswer
 
 
+class ReceiptMail(msgspec.Struct, forbid_unknown_fields=True):
+    """Who gets a receipt by e-mail."""
+
+    to: str
+
+
+class ReceiptPosted(msgspec.Struct):
+    """A receipt that waits for the mail server; `to` is masked."""
+
+    to: str
+    fiscal_number: str
+
+
 class ReceiptApi:
     """Receipts and all other fiscal documents."""
 
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, store: IStore, devices: Devices, default_language: str) -> None:
-        self._store, self._devices, self.default_language = store, devices, default_language
+    def __init__(self, core: Core, default_language: str) -> None:
+        self._core, self._store, self._devices = core, core.store, core.devices
+        self.default_language = default_language
 
     @app.route("/dm/api/v3/receipts", methods=["GET"])
     async def documents(self, request: IRequest) -> bytes:
@@ -118,6 +139,26 @@ class ReceiptApi:
         row = found.documents[0]
         record = msgspec.structs.astuple(_record(row, device))
         return json_answer(request, 200, WholeDocument(*record, answer=stored_answer(row.answer)))
+
+    @app.route("/dm/api/v3/receipts/<dev_id>/<int:number>/mail", methods=["POST"])
+    async def mail(self, request: IRequest, dev_id: str, number: int) -> bytes:
+        """Send a receipt to a customer by e-mail; the service tries until the mail server takes it."""
+        device, core = self._devices.by_id(dev_id), self._core
+        to = mail_address(read_object(request, ReceiptMail).to.strip())
+        if not to:
+            raise BadSettings("to", "an e-mail address is expected")
+        query = DocumentQuery(devices=[device.row.n], number=min(number, LARGEST_NUMBER), limit=1)
+        found = (await self._store.find_documents(query)).documents
+        if not found or found[0].kind not in HANDED_OUT:
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording(f"there is no receipt {number}"))
+        if not core.post.ways().mail:
+            raise HttpRefusal(409, NO_MAIL)
+        row, now = found[0], core.clock.now()
+        letter = Letter(MAIL, device.row.n, now, encode(ForCustomer(to, row.fiscal_number, now, row.value)))
+        await core.changes.keep(Area.MAIL, Action.CREATED, after={"to": masked(to)}, subject=row.fiscal_number)
+        await lasting(self._store.post([letter]))
+        core.outbox.posted()
+        return json_answer(request, 200, ReceiptPosted(masked(to), row.fiscal_number))
 
     def _registers(self, named: str, permit: Permit) -> dict[int, Device]:
         wanted = set(devices_of(named, self._devices, permit))
@@ -178,11 +219,14 @@ class ListedDocument:
     offline: bool = False
 
 
-def listed(row: FoundDocument, device: Device) -> ListedDocument:
-    """A stored document; of one that cannot be read, what the store knows of it."""
+def listed(row: FoundDocument, device: Device, value: Document | None = None) -> ListedDocument:
+    """A stored document; of one that cannot be read, what the store knows of it.
+
+    :param value: the document, where it has been read already.
+    """
     known = (device.name, device.row.dev_id, row.number, row.kind, row.at, row.fiscal_number)
     try:
-        value = documents.decode(row.value)
+        value = value or documents.decode(row.value)
     except msgspec.MsgspecError:
         return ListedDocument(*known)
     kopecks = value.report.calc_p if value.report is not None else value.sum

@@ -69,7 +69,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
     (
         frozenset({_MANAGER, *BOUND}),
         (
-            *("GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
+            *("GET /dm/main/receipts.csv", "GET /dm/main/receipts", "GET /dm/main/receipts/{dev_id}/{number}"),
             *("GET /dm/main/goods", f"GET {_API}/goods", f"GET {_API}/goods/export"),
             *("GET /dm/main/receipts/{dev_id}/{number}/picture", "GET /dm/main/registers/{dev_id}"),
             "GET /dm/main/receipts/{dev_id}/{number}/qr",
@@ -87,6 +87,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
             *(f"POST {_DEVICE}/check", f"POST {_DEVICE}/interrupt"),
             *(f"POST {_API}/jobs/{{n}}/reprint", f"POST {_API}/operations/{{n}}/slip"),
             *("GET /dm/main/practise", f"GET {_DEVICE}/scenario", f"PUT {_DEVICE}/scenario", f"GET {_DEVICE}/ledger"),
+            f"POST {_API}/receipts/{{dev_id}}/{{number}}/mail",
         ),
     ),
     (

@@ -227,7 +227,7 @@ class Door(Site):
         self._serve(FindingApi(self.finder, language), v3 + b"/found", v3 + b"/search")
         self._serve(TaxKeyApi(devices, language), v3 + b"/tax-key")
         self._announce(journal, v3 + b"/operations", v3 + b"/jobs")
-        self._serve(ReceiptApi(store, devices, language), v3 + b"/receipts")
+        self._serve(ReceiptApi(core, language), v3 + b"/receipts")
         self._serve(selling, v3 + b"/receipts/*/*/return")
         self._announce(ApiKeyApi(core.access.keys, devices, language), v3 + b"/api-keys")
         self._announce(UserApi(core.access, devices, language), v3 + b"/users")

@@ -25,6 +25,9 @@ from dmtwisted.documents.documents import Document, Payment, ReportSide, ShiftTo
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
+BOM = b"\xef\xbb\xbf"
+"""The mark by which a spreadsheet knows UTF-8."""
+
 _IN = (documents.SALE, documents.CASH_IN, documents.INCOME)
 """Kinds of documents that bring money in; the others take it out."""
 
@@ -361,28 +364,30 @@ def _z_taxes(side: ReportSide, named: dict[str, object]) -> Iterator[ZTaxed]:
 
 def csv_head(table: str, semicolons: bool) -> bytes:
     """The first line: the names of the columns, after the mark by which a spreadsheet knows UTF-8."""
-    return b"\xef\xbb\xbf" + _csv([TABLES[table].__struct_fields__], semicolons)
+    return BOM + csv_rows([TABLES[table].__struct_fields__], semicolons)
 
 
 def csv_lines(table: str, lines: Iterable[Numbered], semicolons: bool) -> bytes:
     """Those of the lines that belong to the table; with ``semicolons`` as spreadsheets in Ukrainian expect it."""
     kind = TABLES[table]
     rows = [msgspec.structs.astuple(line) for line in lines if type(line) is kind]
-    return _csv([[_cell(value, semicolons) for value in row] for row in rows], semicolons)
+    return csv_rows([[csv_cell(value, semicolons) for value in row] for row in rows], semicolons)
 
 
 def spreadsheet(rows: Iterable[Sequence[object]]) -> bytes:
     """A table as CSV for spreadsheets in Ukrainian: semicolons, decimal commas, the mark of UTF-8."""
-    return b"\xef\xbb\xbf" + _csv([[_cell(value, semicolons=True) for value in row] for row in rows], semicolons=True)
+    return BOM + csv_rows(([csv_cell(value, semicolons=True) for value in row] for row in rows), semicolons=True)
 
 
-def _csv(rows: Sequence[Sequence[str]], semicolons: bool) -> bytes:
+def csv_rows(rows: Iterable[Sequence[str]], semicolons: bool) -> bytes:
+    """Rows of cells as CSV."""
     text = StringIO()
     csv.writer(text, delimiter=";" if semicolons else ",").writerows(rows)
     return text.getvalue().encode("utf-8", "replace")
 
 
-def _cell(value: object, semicolons: bool) -> str:
+def csv_cell(value: object, semicolons: bool) -> str:
+    """The cell of a value, which no spreadsheet takes for a formula."""
     if isinstance(value, tuple):
         value = "\n".join(value)
     if isinstance(value, str):

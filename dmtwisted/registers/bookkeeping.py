@@ -39,7 +39,7 @@ from dmtwisted.registers.channels.interface import (
     Unknown,
 )
 from dmtwisted.registers.customers import letters
-from dmtwisted.registers.kept import Kept, Moments, Reach, Revocation
+from dmtwisted.registers.kept import Doubt, Kept, Moments, Reach, Revocation
 from dmtwisted.registers.mark_rules import MarkRules, taken
 from dmtwisted.registers.marks import released, sells
 from dmtwisted.registers.offline_time import offline_left
@@ -90,6 +90,8 @@ class Submission:
     """What becomes of its excise marks when it is accepted."""
     reach: Reach | None = None
     """The customer, until the outcome is stored."""
+    doubt: Doubt | None = None
+    """Set when its answer was lost."""
 
     @property
     def stays_here(self) -> bool:
@@ -303,6 +305,7 @@ class Books:
         """What became of a document whose answer was lost, as far as that can be known while the caller waits."""
         submission = submissions[index]
         number = submission.document.number
+        submission.doubt = doubt = submission.doubt or Doubt(self.clock.now())
         self.stored = None
         await self.conclude(n, State.UNKNOWN, Res.COLLISION_NOT_REPAIRED, request=_kept_of(submissions))
         reached("document.doubt-stored")
@@ -319,8 +322,9 @@ class Books:
         self.log.warn("{device}: document {number} is {became}", device=self.name, number=number, became=became)
         if isinstance(found, Accepted):
             self._observed.worked()
+            doubt.found = self.clock.now()
             if submission.moments is not None:
-                submission.moments.answered = self.clock.now()
+                submission.moments.answered = doubt.found
         return found
 
     async def _sent(self, submission: Submission, first: bool) -> ChannelOutcome:
@@ -454,4 +458,5 @@ def _why(outcome: Became) -> Text:
 
 def _kept_of(submissions: Sequence[Submission]) -> bytes:
     way = {each.document.number: each.moments for each in submissions if each.moments is not None}
-    return kept.encode(Kept(way, submissions[0].revocation, reach=submissions[0].reach))
+    doubts = {each.document.number: each.doubt for each in submissions if each.doubt is not None}
+    return kept.encode(Kept(way, submissions[0].revocation, reach=submissions[0].reach, doubts=doubts))

@@ -18,6 +18,7 @@ from dmtwisted.registers import kept, totals
 from dmtwisted.registers.bookkeeping import Books, Submission
 from dmtwisted.registers.channels.interface import Absent, Accepted, Unknown
 from dmtwisted.registers.drafting import Drafting
+from dmtwisted.registers.kept import Doubt
 from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.requests import TaskRequest
 from dmtwisted.results import Refused, Res, in_language
@@ -105,7 +106,13 @@ class Collisions:
         stored = kept.decode(operation.request)
         times = stored.way
         submissions = [
-            Submission(documents.decode(row.value), row.sent, row.fiscal_number, moments=times.get(row.number))
+            Submission(
+                documents.decode(row.value),
+                row.sent,
+                row.fiscal_number,
+                moments=times.get(row.number),
+                doubt=stored.doubts.get(row.number),
+            )
             for row in operation.documents
         ]
         submissions[0].reach = stored.reach
@@ -134,8 +141,10 @@ class Collisions:
                 break
             self.log.info("{device}: document {number} had arrived", device=self._name, number=number)
             submission.fiscal_number, submission.session = found.fiscal_number, found.session
+            now = self._books.clock.now()
+            submission.doubt = Doubt(submission.doubt.lost if submission.doubt is not None else 0, now, later=True)
             if submission.moments is not None:
-                submission.moments.answered = self._books.clock.now()
+                submission.moments.answered = now
         try:
             if late is not None:
                 await self._freshen(late)

@@ -30,7 +30,7 @@ from dmtwisted.registers.collisions import Collisions, says_else
 from dmtwisted.registers.customers import HANDED_OUT, reach_of
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.infos import CommonInfo
-from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister
+from dmtwisted.registers.interface import NUMBER, STATUS, STORNO, TAGGED, Done, IRegister, Repeats
 from dmtwisted.registers.local import LocalTasks
 from dmtwisted.registers.mark_rules import IMarks
 from dmtwisted.registers.marks import marks_of
@@ -47,6 +47,9 @@ from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, LetterRow, OperationRow
 
 _fingerprint = msgspec.msgpack.Encoder().encode
+
+MOST_REPEATS = 200
+"""Tags of which it is remembered that a caller asked for their answer again."""
 
 NAMESAKES = 20
 """Most receipts with one fiscal number that are looked at: the numbers of training registers begin anew in each."""
@@ -98,6 +101,7 @@ class SoftwareRegister:
         self._home_error = ""
         # Whether the tax service answered a task that could not hand in everything.
         self._near = False
+        self._repeats: dict[str, Repeats] = {}
         # Until then tasks leave the return to the background; of a steady clock.
         self._home_after = 0.0
 
@@ -348,7 +352,10 @@ class SoftwareRegister:
     async def _stored_answer(self, tag: str) -> Done | None:
         await self._settled()
         known = await self._known(tag)
-        return None if known is None else self._again(known, repeated(known.answer))
+        if known is None:
+            return None
+        self._repeated(tag)
+        return self._again(known, repeated(known.answer))
 
     async def _known(self, tag: str) -> OperationRow | None:
         return await self._store.find(self._n, KIND, tag) if tag else None
@@ -360,6 +367,7 @@ class SoftwareRegister:
             if self._settings.strict_tags:
                 raise Refused(Res.TAG_KNOWN)
             warning = Warning.of(Res.TAG_KNOWN, language)
+        self._repeated(known.key)
         return self._again(known, repeated(known.answer, warning))
 
     def _again(self, known: OperationRow, answer: bytes) -> Done:
@@ -521,6 +529,16 @@ class SoftwareRegister:
             raise BadSettings("settings.dated", f"{row.setting} is set since {row.valid_from}; change that row")
         if settings.batch != self._settings.batch and (await self._books.current()).shift_open:
             raise Refused(Res.SHIFT_MUST_BE_CLOSED)
+
+    def repeats(self, tag: str) -> Repeats | None:
+        """How often the answer of this tag was asked for again: see `Remembering`."""
+        return self._repeats.get(tag)
+
+    def _repeated(self, tag: str) -> None:
+        known = self._repeats.pop(tag, None)
+        self._repeats[tag] = Repeats(1 if known is None else known.times + 1, self._clock.now())
+        if len(self._repeats) > MOST_REPEATS:
+            del self._repeats[next(iter(self._repeats))]
 
     def unheard(self) -> list[UnheardReceipt]:
         """Receipts of this shift whose caller heard no success: see `Remembering`."""

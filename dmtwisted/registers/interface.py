@@ -40,6 +40,13 @@ class Done(NamedTuple):
     """Whether the drawer opens."""
 
 
+class Repeats(NamedTuple):
+    """Callers that asked again for a stored answer: how many, and when the last one did."""
+
+    times: int
+    at: int
+
+
 class IRegister(Interface):
     """A fiscal register. The caller holds the device's turn, so one task runs at a time."""
 
@@ -125,6 +132,9 @@ class Remembering(Protocol):
 
     def unheard(self) -> list[UnheardReceipt]:
         """Such receipts of this shift; the caller holds the device's turn."""
+
+    def repeats(self, tag: str) -> Repeats | None:
+        """How often the answer of this tag was asked for again since the service started; `None`: never."""
 
     async def remember(self) -> None:
         """Store what is known in memory only, before the register is closed.

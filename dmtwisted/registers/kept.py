@@ -27,6 +27,17 @@ class Moments(msgspec.Struct, array_like=True):
     """When the tax service confirmed the document, in its answer or when it was asked later."""
 
 
+class Doubt(msgspec.Struct, array_like=True):
+    """Of a document whose answer was lost; milliseconds since 1970."""
+
+    lost: int = 0
+    """When it was given up; 0: the service was interrupted before the answer."""
+    found: int = 0
+    """When it was certain that the tax service has it; 0: it is not."""
+    later: bool = False
+    """Whether its caller had gone by then, so that only a repeat of the task brings it the answer."""
+
+
 class Revocation(msgspec.Struct, frozen=True):
     """Of a session's opening document: the lost document as it was sent, and the opening document that revokes it."""
 
@@ -60,6 +71,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     revocation: Revocation | None = None
     online_copy: OnlineCopy | None = None
     reach: Reach | None = None
+    doubts: dict[int, Doubt] = {}
+    """By the local numbers of the documents; most operations have none."""
 
 
 NOTHING = Kept()
@@ -70,7 +83,7 @@ _decode = msgspec.json.Decoder(Kept).decode
 
 def encode(kept: Kept) -> bytes:
     """``kept`` as it is stored; empty when there is nothing to keep."""
-    return _encode(kept) if kept.way or kept.revocation or kept.online_copy or kept.reach else b""
+    return _encode(kept) if kept.way or kept.revocation or kept.online_copy or kept.reach or kept.doubts else b""
 
 
 def decode(request: bytes) -> Kept:

@@ -47,7 +47,7 @@ from web.mail import LetterList, MailTested, TestMail
 from web.pages.dry_check import NotYet
 from web.prro import Groups, RegisterRow
 from web.receipts import KINDS as DOCUMENTS
-from web.receipts import DocumentList, WholeDocument
+from web.receipts import DocumentList, ReceiptMail, ReceiptPosted, WholeDocument
 from web.selling import Basket, ReturnAsked, ReturnSums
 from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
@@ -286,6 +286,9 @@ ENTRIES: dict[str, Entry] = {
     f"PUT {V3}/training/clock": Entry("training", {200: ClockState}, ClockMove, example={"offset_s": 3600}),
     f"GET {V3}/receipts": Entry("journal", {200: DocumentList}, query=RECEIPT_FILTERS),
     f"GET {V3}/receipts/{{dev_id}}/{{number}}": Entry("journal", {200: WholeDocument}),
+    f"POST {V3}/receipts/{{dev_id}}/{{number}}/mail": Entry(
+        "journal", {200: ReceiptPosted}, ReceiptMail, example={"to": "customer@example.com"}
+    ),
     f"GET {V3}/operations": Entry("journal", {200: OperationList}, query=FILTERS),
     f"GET {V3}/changes": Entry("journal", {200: ChangeList}, query=CHANGE_FILTERS),
     f"GET {V3}/changes/export": Entry("journal", {200: (CSV, ChangeFile)}, query=EXPORT_FILTERS),
@@ -357,6 +360,7 @@ ENTRIES: dict[str, Entry] = {
         {200: ("text/css", "text/javascript", "image/svg+xml"), 304: ""},
         text="Styles and scripts of the pages.",
     ),
+    "GET /dm/main/receipts.csv": Entry("pages", {200: CSV}),
     "GET /dm/main/receipts/{dev_id}/{number}/picture": Entry("pages", {200: PNG}),
     "GET /dm/main/receipts/{dev_id}/{number}/qr": Entry("pages", {200: "image/svg+xml"}),
     "GET /dm/main/day/{picture}": Entry("pages", {200: CSV}),

@@ -1,22 +1,17 @@
-"""Receipts for pages: searched by date, number, tag or sum, and shown one by one."""
+"""One receipt for its page: its document, its history, its picture."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import msgspec
 
-from dmtwisted.clock import ServiceClock, span
+from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, register_settings
-from dmtwisted.devices.driver import REGISTER
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
 from dmtwisted.documents.paper import DocumentPaper
-from dmtwisted.money import NotANumber, kopecks
 from dmtwisted.printing import image
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
@@ -24,50 +19,12 @@ from dmtwisted.printing.result import reason_text
 from dmtwisted.printing.text import render_text
 from dmtwisted.registers import kept
 from dmtwisted.registers.bookkeeping import KIND
-from dmtwisted.registers.interface import TaxServiceRegister
-from dmtwisted.registers.kept import Moments
+from dmtwisted.registers.interface import Remembering, TaxServiceRegister
+from dmtwisted.registers.kept import Doubt, Moments
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import DocumentQuery, FoundDocument, OperationQuery, OperationRow, State
 from dmtwisted.unfinished import FISCAL
 from protocols.printers.symbols import QR_QUIET, squares
-from web.receipts import ListedDocument, listed, with_tag
-
-PAGE_SIZE = 25
-"""Documents on a page."""
-
-BATCH, MOST = 200, 2000
-"""For a search by sum, which the store cannot do: documents read at a time, and in all."""
-
-FILTERS = ("device", "from", "to", "number", "tag", "sum")
-"""Fields of the search form."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """A search as a person filled it in, and its mistakes."""
-
-    given: dict[str, str]
-    mistakes: tuple[tuple[str, str], ...]
-    at_from: int | None = None
-    at_to: int | None = None
-    sum: int | None = None
-    page: int = 1
-
-    @property
-    def has_mistakes(self) -> bool:
-        """Whether the search cannot be made."""
-        return bool(self.mistakes)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """One page of found documents; ``partly`` when only the newest documents were read."""
-
-    documents: tuple[ListedDocument, ...] = ()
-    total: int = 0
-    page: int = 1
-    pages: int = 1
-    partly: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,92 +35,6 @@ class Step:
     at: int
     more: str = ""
     good: bool = True
-
-
-def wanted(given: dict[str, str]) -> Search:
-    """The search in the fields ``given``."""
-    given = {name: given.get(name, "").strip() for name in (*FILTERS, "page")}
-    mistakes: list[tuple[str, str]] = []
-    moments: dict[str, int | None] = {"from": None, "to": None}
-    for name, end in (("from", 0), ("to", 1)):
-        if given[name]:
-            try:
-                moments[name] = span(f"{date.fromisoformat(given[name]):%Y%m%d}")[end]
-            except ValueError:
-                mistakes.append((name, "not_a_date"))
-    amount = None
-    if given["sum"]:
-        try:
-            amount = kopecks(re.sub(r"\s", "", given["sum"]).replace(",", "."))
-        except NotANumber:
-            mistakes.append(("sum", "not_a_sum"))
-    page = int(given["page"]) if re.fullmatch(r"[1-9][0-9]{0,5}", given["page"]) else 1
-    return Search(given, tuple(mistakes), moments["from"], moments["to"], amount, page)
-
-
-async def find(store: IStore, devices: Iterable[Device], asked: Search) -> SearchResult:
-    """The documents that match ``asked``, newest first.
-
-    :raises StoreFailed: when the store does not answer.
-    """
-    registers: dict[int, Device] = {device.row.n: device for device in devices if device.kind == REGISTER}
-    named = asked.given["device"]
-    if named:
-        registers = {n: device for n, device in registers.items() if named in (device.name, device.row.dev_id)}
-    if not registers or asked.has_mistakes:
-        return SearchResult()
-    number, tag = asked.given["number"], asked.given["tag"]
-    query = DocumentQuery(
-        devices=list(registers), kinds=[], at_from=asked.at_from, at_to=asked.at_to, limit=PAGE_SIZE
-    )
-    if number:
-        by_fiscal = msgspec.structs.replace(query, fiscal_number=number)
-        rows = (await store.find_documents(by_fiscal)).documents
-        if not rows and number.isascii() and number.isdigit() and len(number) < 19:
-            rows = (await store.find_documents(msgspec.structs.replace(query, number=int(number)))).documents
-        return _found([row for row in rows if _fits(row, registers[row.device_n], asked)], registers)
-    if tag:
-        tagged = await with_tag(store, query, registers, tag)
-        return _found([row for row in tagged if _fits(row, registers[row.device_n], asked)], registers)
-    if asked.sum is not None:
-        return await _by_sum(store, registers, asked, query)
-    paged = msgspec.structs.replace(query, offset=(asked.page - 1) * PAGE_SIZE)
-    found = await store.find_documents(paged)
-    return SearchResult(
-        tuple(listed(row, registers[row.device_n]) for row in found.documents),
-        found.total,
-        asked.page,
-        max(1, -(-found.total // PAGE_SIZE)),
-    )
-
-
-def _fits(row: FoundDocument, device: Device, asked: Search) -> bool:
-    """Whether a row that was found by its number or tag has the wanted tag and sum."""
-    try:
-        value = documents.decode(row.value)
-    except msgspec.MsgspecError:
-        return False
-    if asked.given["tag"] and value.caller.tag != asked.given["tag"]:
-        return False
-    return asked.sum is None or asked.sum == listed(row, device).sum
-
-
-async def _by_sum(store: IStore, registers: dict[int, Device], asked: Search, query: DocumentQuery) -> SearchResult:
-    rows: list[FoundDocument] = []
-    offset = 0
-    while True:
-        found = await store.find_documents(msgspec.structs.replace(query, limit=BATCH, offset=offset))
-        rows += [row for row in found.documents if _fits(row, registers[row.device_n], asked)]
-        offset += len(found.documents)
-        if len(found.documents) < BATCH or offset >= MOST:
-            break
-    first = (asked.page - 1) * PAGE_SIZE
-    page = tuple(listed(row, registers[row.device_n]) for row in rows[first : first + PAGE_SIZE])
-    return SearchResult(page, len(rows), asked.page, max(1, -(-len(rows) // PAGE_SIZE)), partly=offset < found.total)
-
-
-def _found(rows: list[FoundDocument], registers: dict[int, Device]) -> SearchResult:
-    return SearchResult(tuple(listed(row, registers[row.device_n]) for row in rows), len(rows))
 
 
 async def one(store: IStore, device: Device, number: int) -> tuple[FoundDocument, Document] | None:
@@ -203,6 +74,7 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
     operation = await _operation_of(store, device, row, value)
     known = kept.decode(operation.request).way.get(row.number) if operation is not None else None
     way = known or Moments()
+    doubt = kept.decode(operation.request).doubts.get(row.number) if operation is not None else None
     is_open = operation is not None and operation.state in (State.INTENDED, State.UNKNOWN)
     steps = [Step("step_received", operation.at if operation is not None else row.at)]
     if isinstance(device.built, TaxServiceRegister):
@@ -211,19 +83,39 @@ async def way_of(store: IStore, device: Device, row: FoundDocument, value: Docum
         steps += await _offline_steps(store, device, row, way)
     else:
         steps.append(Step("step_stored", 0))
-        if is_open:
+        if is_open and doubt is None:
             steps.append(Step("step_maybe_sent", way.sent, good=False))
         else:
             steps.append(Step("step_sent", way.sent))
+        if doubt is not None:
+            steps.append(Step("step_lost" if doubt.lost else "step_interrupted", doubt.lost, good=False))
+            if doubt.found:
+                steps.append(Step("step_found", doubt.found, row.fiscal_number))
+        elif not is_open:
             steps.append(Step("step_confirmed", way.answered, row.fiscal_number))
     if is_open and not row.fiscal_number:
         steps.append(Step("step_open", 0, good=False))
+    steps += _answer_steps(device, value, doubt)
     prints = await store.find_operations(OperationQuery(kinds=[JOB], key=f"{value.header.fisid}/{value.number}"))
     for job_row in reversed(prints.operations):
         job = decode_job(job_row.request)
         fate = job.fate or "unknown"
         reason = reason_text(job.reason).for_language(language) if job.reason else ""
         steps.append(Step(f"print:{fate}", job_row.at, reason, fate in ("printed", "accepted")))
+    return steps
+
+
+def _answer_steps(device: Device, value: Document, doubt: Doubt | None) -> list[Step]:
+    """What the till heard of a document: of a lost answer always, else when it asked again."""
+    built, tag = device.built, value.caller.tag
+    repeats = built.repeats(tag) if tag and isinstance(built, Remembering) else None
+    steps = []
+    if doubt is not None and doubt.found and not doubt.later:
+        steps.append(Step("step_answered", 0))
+    if repeats is not None:
+        steps.append(Step("step_repeated", repeats.at, f"× {repeats.times}" if repeats.times > 1 else ""))
+    elif doubt is not None and doubt.later:
+        steps.append(Step("step_waits_repeat", 0))
     return steps
 
 

@@ -30,6 +30,7 @@ from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSett
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES, spreadsheet
 from dmtwisted.documents.qr import receipt_qr
+from dmtwisted.registers.customers import HANDED_OUT
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
 from dmtwisted.registers.prro.settings import SERVER_URL
@@ -46,7 +47,7 @@ from web.doctor import Examination
 from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
 from web.mail import letters_of
-from web.pages import receipts, selling
+from web.pages import receipts, search, selling
 from web.pages.adding import BANKS, FOUND_SCRIPT, MAKERS, REGISTER_SCRIPT, carried, given_in
 from web.pages.board import board_of
 from web.pages.dated import dated_part
@@ -57,8 +58,10 @@ from web.pages.overview import last_documents, last_payment, standing
 from web.pages.pictures import NAMES, gallery, today
 from web.pages.practise import EXERCISES, given_to_script, practice_devices
 from web.pages.rendering import Pages
+from web.pages.search_file import send_found
 from web.pages.service import TRUST, bytes_in_words, protection, warned_of
 from web.pages.words import speaker
+from web.receipts import KINDS as KINDS_OF_DOCUMENTS
 from web.receipts import listed
 from web.rights import may, may_sell, permit_of
 from web.selling import sale_of
@@ -243,7 +246,7 @@ class PageSite:
     async def goods(self, request: IRequest) -> bytes:
         """The list of goods."""
         query = query_of(request)
-        asked, page = query.get("q", "").strip(), receipts.wanted(query).page
+        asked, page = query.get("q", "").strip(), search.wanted(query).page
         await self._core.goods.load()
         found, total = await self._core.goods.find(asked, PAGE_SIZE, (page - 1) * PAGE_SIZE)
         return self._pages.page(
@@ -258,14 +261,31 @@ class PageSite:
 
     @app.route("/dm/main/receipts", methods=["GET"])
     async def receipts(self, request: IRequest) -> bytes:
-        """Receipts, searched by date, number, tag or sum."""
-        asked = receipts.wanted(query_of(request))
-        found = await receipts.find(self._core.store, covered(self._core.devices, permit_of(request)), asked)
-        registers = self._named(request, REGISTER)
-        exports = TABLES if may(permit_of(request), "GET /dm/api/v3/accounts") else ()
+        """Receipts, searched by whatever is known of them."""
+        core, asked = self._core, search.wanted(query_of(request))
+        devices = covered(core.devices, permit_of(request))
         return self._pages.page(
-            request, "receipts.html", asked=asked, found=found, registers=registers, exports=exports
+            request,
+            "receipts.html",
+            asked=asked,
+            found=await search.Finder(core.store, devices, asked).page(),
+            registers=self._named(request, REGISTER),
+            kinds=KINDS_OF_DOCUMENTS,
+            pays=search.payments(devices),
+            states=search.STATES,
+            presets=search.presets(core.clock.now()),
+            exports=TABLES if may(permit_of(request), "GET /dm/api/v3/accounts") else (),
         )
+
+    @app.route("/dm/main/receipts.csv", methods=["GET"])
+    async def receipts_file(self, request: IRequest) -> bytes:
+        """Everything that the pages of a search list, as one table."""
+        core, language = self._core, self._pages.language(request)
+        finder = search.Finder(
+            core.store, covered(core.devices, permit_of(request)), search.wanted(query_of(request))
+        )
+        await send_found(request, finder, language, core.clock.now())
+        return b""
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>", methods=["GET"])
     async def receipt(self, request: IRequest, dev_id: str, number: int) -> bytes:
@@ -284,6 +304,9 @@ class PageSite:
             printed=receipts.was_printed(steps),
             shares_time=receipts.shares_time(steps),
             answer=receipts.pretty(row.answer),
+            link=receipt_qr(value, row.fiscal_number) if row.fiscal_number and row.kind in HANDED_OUT else "",
+            handed_out=row.kind in HANDED_OUT and bool(row.fiscal_number),
+            mail_works=self._core.post.ways().mail,
             text=receipts.text_of(device, row, value),
             printers=self._named(request, PRINTER),
         )

@@ -14,6 +14,7 @@ from web.pages.words_day import DAY
 from web.pages.words_looks import LOOKS
 from web.pages.words_needs import NEEDS
 from web.pages.words_practise import PRACTISE, PRACTISE_FOR_SCRIPTS
+from web.pages.words_receipts import RECEIPTS
 from web.pages.words_selling import FOR_SELLING, SELLING
 from web.pages.words_service import SERVICE
 
@@ -347,13 +348,9 @@ _W: dict[str, tuple[str, str]] = {
     "time": ("Час", "Time"),
     "document": ("Документ", "Document"),
     "nothing_found": ("Нічого не знайдено", "Nothing was found"),
-    "looked_through": (
-        "Пошук охопив лише найновіші документи: звузьте дати.",
-        "Only the newest documents were searched: narrow the dates.",
-    ),
+    "looked_through": ("Переглянуто лише найновіші документи:", "Only the newest documents were searched:"),
     "wrong_input": ("Перевірте", "Please check"),
     "not_a_date": ("потрібна дата", "a date is expected"),
-    "not_a_sum": ("сума має бути числом", "the sum must be a number"),
     "newer": ("Новіші", "Newer"),
     "older": ("Давніші", "Older"),
     "page_of": ("сторінка", "page"),
@@ -566,7 +563,8 @@ _W: dict[str, tuple[str, str]] = {
 
 WORDS: dict[str, Text] = {
     key: Text(*texts)
-    for key, texts in {**_W, **SERVICE, **LOOKS, **NEEDS, **BOARD, **DAY, **PRACTISE, **ADDING, **SELLING}.items()
+    for part in (_W, SERVICE, LOOKS, NEEDS, BOARD, DAY, PRACTISE, ADDING, SELLING, RECEIPTS)
+    for key, texts in part.items()
 }
 """The texts by their keys."""
 
@@ -587,6 +585,7 @@ FOR_SCRIPTS = (
     ),
     *("pending", "pending_text", "repeat", "forget"),
     *("drawer_in", "drawer_out", "drawer_less", "hryvnias", "sales", "returns"),
+    "mail_waits",
     *(
         "check_good",
         "check_bad",

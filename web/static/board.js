@@ -1,6 +1,6 @@
 // Actions of a cashier: every button is a task of the register, done once.
 
-import { $, ask, data, lookAgain, make, NoAnswer, sure, words } from "./base.js";
+import { $, ask, data, lookAgain, make, money, NoAnswer, sure, words } from "./base.js";
 import { explain } from "./outcome.js";
 import { perform, read } from "./tasks.js";
 
@@ -72,7 +72,7 @@ function typed() {
   return /^\d+(\.\d{1,2})?$/.test(text) ? Math.round(Number(text) * 100) : NaN;
 }
 
-const money = (kopecks) => `${(kopecks / 100).toFixed(2)} ${words.hryvnias}`;
+const hryvnias = (kopecks) => `${money(kopecks / 100)} ${words.hryvnias}`;
 
 function showDrawer() {
   const drawer = $("#live-drawer [data-drawer]");
@@ -83,9 +83,9 @@ function showDrawer() {
   const less = "limits" in drawer.dataset && (safe === 0 || sum > safe);
   $("button[data-task='4']", form).disabled = less;
   const line = (word, text) => make("div", {}, make("dt", {}, word), make("dd", { class: "number" }, text));
-  const after = sum > 0 ? [line(words.drawer_in, money(safe + sum))] : [];
+  const after = sum > 0 ? [line(words.drawer_in, hryvnias(safe + sum))] : [];
   if (less) after.push(line(words.drawer_out, words.drawer_less));
-  else if (sum > 0) after.push(line(words.drawer_out, money(safe - sum)));
+  else if (sum > 0) after.push(line(words.drawer_out, hryvnias(safe - sum)));
   $("#after").replaceChildren(...after);
 }
 
