@@ -41,7 +41,6 @@ DAY: dict[str, tuple[str, str]] = {
     "end_column": ("До", "To"),
     "minutes": ("Хвилин", "Minutes"),
     "deleted_device": ("Видалений пристрій", "Deleted device"),
-    "share": ("Частка", "Share"),
     "as_table": ("Таблиця", "Table"),
     "as_csv": ("CSV для електронних таблиць", "CSV for spreadsheets"),
     "largest": ("Найбільше", "Largest"),
