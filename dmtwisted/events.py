@@ -76,7 +76,7 @@ class _Told(msgspec.Struct):
 
 
 _warned_of = msgspec.json.Decoder(_Warned).decode
-_told_of = msgspec.json.Decoder(_Told).decode
+told_of = msgspec.json.Decoder(_Told).decode
 
 
 class Events:
@@ -203,7 +203,7 @@ class Events:
         if not (moves or request.type == TYPE_PAY):
             return
         with suppress(msgspec.MsgspecError):
-            info = _told_of(answer).info
+            info = told_of(answer).info
             named = {"device": request.device, "task": request.task}
             if moves:
                 self.publish("document", **named, number=info.docno, sum=info.printinfo.sum_topay)
