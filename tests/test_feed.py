@@ -37,7 +37,7 @@ class FeedTests(PageCase):
             "The shift was opened",
             "Sale no. 2: 125.50 UAH",
             f"Refused, {code}:",
-            "Card, payment: done",
+            "Card, payment: 10.00 UAH",
             "Print: printed",
             "Device «other»: created",
         ):
@@ -55,7 +55,7 @@ class FeedTests(PageCase):
         self.assertEqual(len(self.page("/dm/main/feed").all("time")), MOST + 1)
         for query in ("?device=pos", "?kind=cards"):
             text = self.lines(query)
-            self.assertIn("Card, payment: done", text)
+            self.assertIn("Card, payment: 10.00 UAH", text)
             self.assertNotIn("Sale no.", text)
         self.assertNotIn("Sale no.", self.lines("?device=prn"))
 

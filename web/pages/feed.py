@@ -15,6 +15,7 @@ from dmtwisted.changes import Outcome, record_of
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import Device
 from dmtwisted.documents import documents
+from dmtwisted.events import told_of
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.result import REASONS, reason_text
@@ -25,9 +26,10 @@ from dmtwisted.store.values import CHANGE, DocumentQuery, OperationQuery, Operat
 from dmtwisted.terminals import journal
 from dmtwisted.terminals.interface import NAMES
 from web.filters import NO_DEVICE, covered
-from web.pages.rendering import kopecks
+from web.pages.rendering import kopecks, money
 from web.pages.words import speaker
 from web.pages.words_day import DAY
+from web.pages.words_needs import NEEDS
 from web.receipts import ListedDocument, listed
 from web.rights import may
 
@@ -144,10 +146,13 @@ class Feed:
             return self._job(row, device)
         group = "cards" if row.kind == journal.KIND else "receipts"
         if row.state is State.DONE and not (row.answer and res_of(row.answer)):
-            kind, state = self._say(f"pay_{NAMES.get(row.task, 'other')}"), self._say("state_done")
-            return Entry(
-                row.at, group, "good", device.name, self._words("feed_plain_payment", kind=kind, state=state)
-            )
+            kind = self._say(f"pay_{NAMES.get(row.task, 'other')}")
+            amount = told_of(row.answer).info.sum if row.answer else 0
+            if amount:
+                text = self._words("feed_payment", kind=kind, sum=money(amount, self._language))
+            else:
+                text = self._words("feed_plain_payment", kind=kind, state=self._say("state_done"))
+            return Entry(row.at, group, "good", device.name, text)
         text = self._meaning(row.res)
         if row.state is State.UNKNOWN:
             return Entry(row.at, group, "warn", device.name, self._words("feed_unknown", text=text))
@@ -202,6 +207,8 @@ class Feed:
             "reasons": {reason: reason_text(reason).for_language(self._language) for reason in REASONS},
             "areas": [(path, say(f"change_{area}")) for path, area in AREAS],
             "changed": say("action_changed"),
+            "needs": {key.removeprefix("need_"): say(key) for key in NEEDS if key.startswith("need_")},
+            "nothing": say("needs_nothing"),
             "done": say("state_done"),
             "now": self._core.clock.now(),
             "devices": {device.row.dev_id: device.name for device in self._devices.values()},

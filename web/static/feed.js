@@ -94,6 +94,10 @@ const MAKERS = {
     const device = data.devices[path.split("/")[5]] ?? "";
     return { group: "service", mood: "", device, text: `${what}: ${data.changed}`, link: data.changes ? "/dm/main/settings/changes" : "" };
   },
+  needs({ device, level, needs }) {
+    const text = needs.length ? needs.map((code) => data.needs[code] ?? code).join(", ") : data.nothing;
+    return { group: device ? "devices" : "service", mood: level, device, text };
+  },
   login: ({ name, address }) => ({ group: "service", mood: "", device: "", text: say("login", { name, address }) }),
 };
 
