@@ -11,7 +11,7 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 720, 210
 """Size of the drawing in its own units; the page scales it."""
 
-LEFT, RIGHT, TOP, BOTTOM = 84, 8, 14, 28
+LEFT, RIGHT, TOP, BOTTOM = 100, 8, 14, 28
 """Space around the values for the scale and the labels."""
 
 GAP = 4
