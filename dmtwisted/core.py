@@ -38,6 +38,7 @@ from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import CHANGE, LetterRow, OperationQuery, StoreDamaged, StoreFailed
 from dmtwisted.system.crew import Crew
+from dmtwisted.system.logs import Recent
 
 if TYPE_CHECKING:
     from dmtwisted.access.tls import LiveCertificate
@@ -76,7 +77,7 @@ class Core:
         self.config, self.store, self.reactor, self.state = config, store, reactor, state
         self.clock, self.crew = ServiceClock(reactor), Crew(reactor)
         self.clock.crew = self.crew.do
-        self.log_lines: Iterable[str] = ()
+        self.log_lines = Recent()
         """The newest lines of the log, oldest first; set by the part that writes the log."""
         self.when_ready: Callable[[], None] = lambda: None
         """Called once, when the service becomes `ready`."""

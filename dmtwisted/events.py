@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from dmtwisted.answers import Warning
-from dmtwisted.requests import TYPE_FISCAL, TaskRequest
+from dmtwisted.requests import TYPE_FISCAL, TYPE_PAY, TaskRequest
 from dmtwisted.security import shortened
 
 KEPT = 500
@@ -34,6 +35,13 @@ OPEN_SHIFT, Z_REPORT = 0, 11
 """Tasks that open and close a shift."""
 
 
+MONEY = frozenset({1, 2, 3, 4, 14, 15, 16, 17})
+"""Tasks that make a document about money."""
+
+BEFORE = 2
+"""``task_status`` of an answer that repeats an earlier one."""
+
+
 class Event(NamedTuple):
     """An event; ``name`` is its place in the order."""
 
@@ -47,10 +55,28 @@ class _Warned(msgspec.Struct):
 
     res: int = 0
     errortxt: str = ""
+    task_status: int = 0
     warnings: list[Warning] = []
 
 
+class _Printed(msgspec.Struct, frozen=True):
+    sum_topay: float = 0
+
+
+class _Info(msgspec.Struct, frozen=True):
+    docno: str = ""
+    sum: float = 0
+    printinfo: _Printed = _Printed()
+
+
+class _Told(msgspec.Struct):
+    """The part of a successful answer that says what was done."""
+
+    info: _Info = _Info()
+
+
 _warned_of = msgspec.json.Decoder(_Warned).decode
+told_of = msgspec.json.Decoder(_Told).decode
 
 
 class Events:
@@ -164,10 +190,25 @@ class Events:
             self.log.failure("an answer could not be read for its event")
             return
         self.publish("task_ended", **_named(request), res=ended.res, errortxt=ended.errortxt)
+        if not ended.res and ended.task_status != BEFORE:
+            self._done(request, answer)
         if request.type == TYPE_FISCAL and request.task in (OPEN_SHIFT, Z_REPORT) and not ended.res:
             self.publish("shift", device=request.device, open=request.task == OPEN_SHIFT)
         for warning in ended.warnings:
             self.publish("warning", device=request.device, code=warning.code, text=warning.wtxt)
+
+    def _done(self, request: TaskRequest, answer: bytes) -> None:
+        """Say what a task did with money."""
+        moves = request.type == TYPE_FISCAL and request.task in MONEY
+        if not (moves or request.type == TYPE_PAY):
+            return
+        with suppress(msgspec.MsgspecError):
+            info = told_of(answer).info
+            named = {"device": request.device, "task": request.task}
+            if moves:
+                self.publish("document", **named, number=info.docno, sum=info.printinfo.sum_topay)
+            else:
+                self.publish("payment", **named, sum=info.sum)
 
 
 def _named(request: TaskRequest) -> dict[str, Any]:

@@ -369,8 +369,9 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(hours_of([0] * 24, night), range(2, 21))
 
     def test_labels(self) -> None:
-        """Labels do not run into each other: of a month every second day has one."""
-        self.assertEqual(len(chart([f"{day}" for day in range(31)], []).ticks), 16)
+        """Labels do not run into each other: every hour has one, of a month only some days."""
+        self.assertEqual(len(chart([f"{hour}" for hour in range(8, 21)], []).ticks), 13)
+        self.assertEqual(len(chart([f"{day:02}.11" for day in range(30)], []).ticks), 8)
 
     def test_scale(self) -> None:
         """A scale ends at 1, 2 or 5 with noughts, not much above what has to fit."""

@@ -19,6 +19,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.results import Res
 from dmtwisted.store.values import StoreFailed
+from dmtwisted.system.logs import Recent
 from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, Shop
@@ -162,6 +163,7 @@ class PageCase(WebCase):
             f"/dm/main/receipts/{ids['test']}/2/return",
             "/dm/main/day",
             "/dm/main/day?period=month",
+            "/dm/main/feed",
             "/dm/main/console",
             "/dm/main/codes",
             "/dm/main/settings",
@@ -509,7 +511,7 @@ class SettingsPageTests(PageCase):
 
     def test_log(self) -> None:
         """The last lines are shown as what they are: text."""
-        self.shop.core.log_lines = ["one <script>alert(1)</script>\n", "two\n"]
+        self.shop.core.log_lines = Recent(["one <script>alert(1)</script>\n", "two\n"])
         answer = self.get("/dm/main/settings/log")
         self.assertIn("one <script>alert(1)</script> two", Page(answer.body.decode()).text)
         self.assertNotIn(b"<script>alert", answer.body)

@@ -68,6 +68,7 @@ namci- GET /dm/lasttransaction
 -amci- GET /dm/main/receipts/{dev_id}/{number}/picture
 -amci- GET /dm/main/receipts/{dev_id}/{number}/qr
 -amci- GET /dm/main/registers/{dev_id}
+-amciw GET /dm/main/feed
 -amci- GET /dm/main/day
 -amci- GET /dm/main/day/{picture}
 -amci- GET /dm/api/v3/receipts

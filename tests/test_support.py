@@ -74,6 +74,23 @@ class LogTests(SupportCase):
         self.assertLess(len(told["lines"][-1]), LONGEST_RECENT + 2)
         self.assertEqual(len(self.observer.recent), RECENT)
 
+    def test_after(self) -> None:
+        """A reader gets the lines after the last one that it knows, and sees by their number what it missed."""
+        self.write("one")
+        last = self.request("GET", LOG).json["last"]
+        self.assertEqual(self.request("GET", f"{LOG}?after={last}").json["lines"], [])
+        self.write("two")
+        self.write("three")
+        told = self.request("GET", f"{LOG}?after={last}").json
+        self.assertEqual([line.split()[-1] for line in told["lines"]], ["two", "three"])
+        self.assertEqual(told["last"], last + 2)
+        for n in range(RECENT + 5):
+            self.write("line {n}", n=n)
+        told = self.request("GET", f"{LOG}?after={last}").json
+        self.assertEqual((len(told["lines"]), told["last"]), (RECENT, last + RECENT + 7))
+        for wrong in ("-1", "x", "9" * 30):
+            self.assertEqual(self.request("GET", f"{LOG}?after={wrong}").status, 200)
+
     def file(self) -> HttpAnswer:
         """The log as a file."""
         answer = self.request("GET", f"{LOG}?format=text")

@@ -52,6 +52,12 @@ machine and the network leave some of all to each other."""
 DEAD_AFTER = 3 * HEARTBEAT
 """Seconds after which a connection ends whose other end takes no bytes."""
 
+NEEDS = {
+    **dict.fromkeys(("document", "payment"), "GET /dm/api/v3/receipts"),
+    "login": "GET /dm/api/v3/changes",
+}
+"""Kinds of events for those alone who may use a route."""
+
 ASK_AGAIN = 30
 """Seconds after which a refused listener may try again."""
 
@@ -109,9 +115,13 @@ class EventStream(Resource):
                 connection.close()
 
     def _filter(self, permit: Permit) -> Callable[[Event], bool]:
-        """Whether an event is of a device that ``permit`` covers."""
+        """Whether an event is of a device that ``permit`` covers, and tells nothing that it may not read."""
+
+        unseen = {kind for kind, route in NEEDS.items() if not may(permit, route)}
 
         def concerns(event: Event) -> bool:
+            if event.kind in unseen:
+                return False
             if not permit.bound:
                 return True
             dev_id, name = event.data.get("dev_id"), event.data.get("device")

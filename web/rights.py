@@ -63,7 +63,7 @@ _GROUPS: tuple[tuple[frozenset[Role], tuple[str, ...]], ...] = (
             *(f"GET {_API}/openapi.json", f"GET {_API}/postman.json", f"GET {_API}/tls/authority.pem"),
             *(f"GET {_API}/devices", f"GET {_DEVICE}", f"GET {_API}/drivers", f"GET {_API}/events"),
             *(f"GET {_V1}/dashboard", "GET /dm/api/v1/sys_info"),
-            *("GET /dm/main/me", f"POST {_API}/users/me/password"),
+            *("GET /dm/main/me", f"POST {_API}/users/me/password", "GET /dm/main/feed"),
         ),
     ),
     (

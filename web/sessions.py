@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -46,8 +47,8 @@ class SessionApi:
     app = Klein()
     answer_errors(app)
 
-    def __init__(self, access: Access, default_language: str) -> None:
-        self._access, self.default_language = access, default_language
+    def __init__(self, access: Access, default_language: str, publish: Callable[..., None]) -> None:
+        self._access, self.default_language, self._publish = access, default_language, publish
         self._forms = FormTokens()
 
     @app.route("/login", methods=["GET"])
@@ -133,6 +134,7 @@ class SessionApi:
             token = self._access.sessions.begin(PRESENT)
         else:
             token = await lasting(self._access.log_in(login, password[: LONGEST + 1], address))
+            self._publish("login", name=login, address=address)
         before = request.getCookie(COOKIE)
         if before:
             self._access.log_out(before.decode("latin-1"))

@@ -205,7 +205,7 @@ class Door(Site):
         for path in (b"/dm/main", b"/dm/devices"):
             self._mount(path, self._pages, pages.app)
         self._mount(b"/dm/static", StaticFiles(language))
-        self._serve(SessionApi(core.access, language), b"/login", b"/logout")
+        self._serve(SessionApi(core.access, language, core.dispatcher.events.publish), b"/login", b"/logout")
         self._mount_api(database, examination, backups, certificate)
         self._words = {path.split(b"/")[2] for path in self.paths() if path.startswith(b"/dm/")}
 

@@ -24,10 +24,11 @@ LARGEST_LOG = 8 * 1024 * 1024
 
 
 class LogLines(msgspec.Struct):
-    """The last lines of the log; `file` is empty when it has no file."""
+    """The last lines of the log; `file` is empty when it has no file, `last` the number of the last line."""
 
     lines: list[str]
     file: str
+    last: int
 
 
 class DatabaseVerdict(msgspec.Struct):
@@ -94,10 +95,13 @@ class SupportApi:
 
     @app.route("/dm/api/v3/log", methods=["GET"])
     async def log(self, request: IRequest) -> bytes:
-        """The last lines of the log; with ``format=text`` the whole log as a file."""
+        """The last lines of the log, or those after a number; with ``format=text`` the whole log as a file."""
         core = self._core
         if request.args.get(b"format", [b""])[-1] != b"text":
-            return json_answer(request, 200, LogLines(tail(core.log_lines), core.config.log.file))
+            after = request.args.get(b"after", [b""])[-1]
+            last = core.log_lines.written
+            new = max(last - int(after), 0) if after.isdigit() and len(after) < 19 else LINES
+            return json_answer(request, 200, LogLines(tail(core.log_lines, new), core.config.log.file, last))
         lines = "".join(core.log_lines).encode("utf-8", "replace")
         if core.config.log.file:
             lines = await core.clock.aside(_end_of, core.config.log.file) or lines
@@ -142,9 +146,10 @@ class SupportApi:
         return json_answer(request, 200, DatabaseChecked(_verdict(await lasting(self._database.check()))))
 
 
-def tail(lines: Iterable[str]) -> list[str]:
+def tail(lines: Iterable[str], most: int = LINES) -> list[str]:
     """The last lines, without line ends."""
-    return [line.rstrip("\n") for line in list(lines)[-LINES:]]
+    every = list(lines)
+    return [line.rstrip("\n") for line in every[max(len(every) - most, 0) :]]
 
 
 def _verdict(verdict: FileCheck | None) -> DatabaseVerdict | None:

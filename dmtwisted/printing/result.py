@@ -78,6 +78,10 @@ _CANNOT = Text("пристрій цього не вміє", "the device cannot d
 _LETTERS = Text("знаків, які пристрій не вміє друкувати", "letters that the device cannot print")
 
 
+REASONS = tuple(_WORDS)
+"""Every known reason."""
+
+
 def reason_text(reason: str) -> Text:
     """The text of a reason; a general one for an unknown reason, which may hold a stem that tills search for."""
     return _WORDS.get(reason, _OTHER)

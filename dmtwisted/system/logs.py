@@ -21,7 +21,7 @@ import random
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import lru_cache
 from string import Formatter
@@ -120,6 +120,19 @@ def observer(
     return LineObserver(stream, _json_line if format == "json" else _text_line, level, deferred_flush)
 
 
+class Recent(deque[str]):
+    """The newest lines; ``written`` counts all that ever were, so that a reader knows what it missed."""
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        super().__init__(lines, RECENT)
+        self.written = len(self)
+
+    def append(self, line: str) -> None:
+        """Add a line; the oldest one goes."""
+        self.written += 1
+        super().append(line)
+
+
 @implementer(ILogObserver)
 class LineObserver:
     """Turns events into lines and writes them; a log that cannot be written does not stop the service."""
@@ -137,7 +150,7 @@ class LineObserver:
         self._expected = False
         self._writing = Lock()
         self._home = get_ident()
-        self.recent: deque[str] = deque(maxlen=RECENT)
+        self.recent = Recent()
         """The newest lines, for the log page."""
         self.path = ""
         """The file; empty for any other stream."""

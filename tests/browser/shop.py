@@ -22,6 +22,7 @@ LARGE = 999999999.99
 VARIANTS = (
     "/dm/main/receipts?from=2026-01-01&sum=x",
     "/dm/main/receipts?sum=777",
+    "/dm/main/day?period=month",
     "/dm/main/codes?q=zzzz",
     "/dm/devices/new?kind=terminal",
     "/dm/devices/new?kind=terminal&bank=sense",

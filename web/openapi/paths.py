@@ -321,7 +321,10 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/log": Entry(
         "watching",
         {200: (LogLines, PLAIN)},
-        query=(Query("format", "`text` for the whole log as a file.", {"enum": ["text", "json"]}),),
+        query=(
+            Query("format", "`text` for the whole log as a file.", {"enum": ["text", "json"]}),
+            Query("after", "Only lines after the one with this number.", {"type": "integer"}),
+        ),
     ),
     f"GET {V3}/doctor": Entry("watching", {200: FindingList}),
     f"POST {V3}/doctor": Entry("watching", {200: FindingList}),

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 WIDTH, HEIGHT = 720, 210
 """Size of the drawing in its own units; the page scales it."""
 
-LEFT, RIGHT, TOP, BOTTOM = 64, 8, 14, 28
+LEFT, RIGHT, TOP, BOTTOM = 100, 8, 14, 28
 """Space around the values for the scale and the labels."""
 
 GAP = 4
 """Between two bars."""
 
-MOST_LABELS = 16
-"""Labels that fit below a chart."""
+LETTER = 12
+"""The width of a letter of a label, on a phone."""
 
 SHAPES = ("bar", "circle", "diamond")
 
@@ -101,7 +101,8 @@ def chart(
             lines[-1].append(f"{middle},{y}")
         drawn.append(Series(word, shape, tuple(points), tuple(" ".join(line) for line in lines if len(line) > 1)))
     scale = tuple(ScaleLine(top * part // 4 // unit, round(TOP + room * (4 - part) / 4, 1)) for part in (0, 2, 4))
-    every = -(-len(labels) // MOST_LABELS)
+    width = sum(LETTER * (len(label) + 1) for label in labels)
+    every = max(1, -(-width // (WIDTH - LEFT - RIGHT)))
     ticks = tuple(
         (label, round(LEFT + (place + 0.5) * step, 1)) for place, label in enumerate(labels) if place % every == 0
     )

@@ -134,11 +134,18 @@ class Gallery:
     def __init__(
         self, core: Core, permit: Permit, period: Period, found: Mapping[str, Day], real: bool, language: str
     ) -> None:
-        self._core, self._period, self._found = core, period, found
+        self._core, self._period = core, period
         self._language, self._say = language, speaker(language)
         self._wanted = wanted_of(core, permit, real)
         self.days = [(day, found[key_of(day)]) for day in period.days if key_of(day) in found]
-        self.total = total((day for _, day in self.days), self._wanted)
+        self._parts = {key: found[key].total(self._wanted) for key in map(key_of, self._days()) if key in found}
+        self.total = Part()
+        for day, _ in self.days:
+            self.total.add(self._parts[key_of(day)])
+
+    def _days(self) -> Iterator[date]:
+        yield from self._period.days
+        yield from self._period.before
 
     def pictures(self) -> list[Picture]:
         """All of them."""
@@ -203,8 +210,7 @@ class Gallery:
 
     def _part(self, day: date) -> Part | None:
         """What was done on a day; `None` when it is not read yet, or has not come."""
-        known = self._found.get(key_of(day))
-        return None if known is None else known.total(self._wanted)
+        return self._parts.get(key_of(day))
 
     # What is shared among payment types, registers, result codes
 
@@ -215,12 +221,18 @@ class Gallery:
         return Picture("payments", head, rows, shares=_shares([sold for _, (sold, _) in paid]))
 
     def _registers(self) -> Picture:
-        parts = [(self._name(n), total(self._all(), self._only(n))) for n in self._registers_there()]
-        parts.sort(key=lambda one: (-sum(one[1].sales), one[0]))
-        rows = tuple((name, _money(sum(one.sales)), sum(one.sold), _money(sum(one.returns))) for name, one in parts)
+        sums: dict[int, list[int]] = {}
+        for _, day in self.days:
+            for (n, fiscal), part in day.parts.items():
+                count = sum(part.sold) + sum(part.returned)
+                if count and self._wanted(n, fiscal):
+                    own = sums.setdefault(n, [0, 0, 0])
+                    own[:] = own[0] + sum(part.sales), own[1] + count, own[2] + sum(part.returns)
+        found = sorted((-sales, self._name(n), count, back) for n, (sales, count, back) in sums.items())
+        rows = tuple((name, _money(-sales), count, _money(back)) for sales, name, count, back in found)
         say = self._say
         head = (say("register"), say("sales"), say("receipts_count"), say("returns"))
-        return Picture("registers", head, rows, shares=_shares([sum(one.sales) for _, one in parts]))
+        return Picture("registers", head, rows, shares=_shares([-sales for sales, *_ in found]))
 
     def _refusals(self) -> Picture:
         found = sorted(self.total.refused.items(), key=lambda one: (-one[1], one[0]))
@@ -247,21 +259,6 @@ class Gallery:
         say = self._say
         head = (say("register"), say("begin_column"), say("end_column"), say("minutes"))
         return Picture("offline", head, tuple(rows), bands=tuple(drawn))
-
-    def _all(self) -> Iterator[Day]:
-        return (day for _, day in self.days)
-
-    def _only(self, n: int) -> Wanted:
-        return lambda device_n, fiscal: device_n == n and self._wanted(device_n, fiscal)
-
-    def _registers_there(self) -> set[int]:
-        """The registers with receipts."""
-        return {
-            device_n
-            for day in self._all()
-            for (device_n, fiscal), part in day.parts.items()
-            if self._wanted(device_n, fiscal) and (any(part.sold) or any(part.returned))
-        }
 
     def _name(self, n: int) -> str:
         name = next((device.name for device in self._core.devices if device.row.n == n), "")
@@ -346,8 +343,9 @@ def kinds_of(core: Core, permit: Permit, days: Iterable[Day]) -> list[bool]:
     days = list(days)
     found = {device.sends for device in covered(core.devices, permit) if device.kind == REGISTER}
     for real in (True, False):
-        part = total(days, wanted_of(core, permit, real))
-        if any(part.sold) or any(part.returned):
+        wanted = wanted_of(core, permit, real)
+        sold = (part.sold + part.returned for day in days for key, part in day.parts.items() if wanted(*key))
+        if any(map(any, sold)):
             found.add(real)
     return sorted(found or {not core.config.service.training}, reverse=True)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dmtwisted.config import place_of
 from dmtwisted.core import Core
 from web.pages.rendering import Registers
+from web.pages.words import speaker
 
 TRUST = (
     ("Windows", "certutil -addstore Root authority.pem"),
@@ -18,6 +20,51 @@ TRUST = (
     ("curl, Python", 'curl --cacert authority.pem; verify="authority.pem"'),
 )
 """How to trust the authority: the system, and the command or menu there."""
+
+ROOMS = (
+    ("dmtwisted.registers.channels", "tax"),
+    ("dmtwisted.registers", "registers"),
+    ("dmtwisted.documents", "registers"),
+    ("dmtwisted.terminals", "terminals"),
+    ("dmtwisted.printing", "printing"),
+    ("dmtwisted.papers", "printing"),
+    ("dmtwisted.store", "store"),
+    ("dmtwisted.retention", "store"),
+    ("dmtwisted.backup", "store"),
+    ("dmtwisted.batch", "batch"),
+    ("dmtwisted.mail", "mail"),
+    ("dmtwisted.outbox", "mail"),
+    ("dmtwisted.access", "access"),
+    ("dmtwisted.dispatch", "requests"),
+    ("dmtwisted.devices", "devices"),
+    ("dmtwisted.watching", "devices"),
+    ("protocols.fiscal", "tax"),
+    ("protocols.terminals", "terminals"),
+    ("protocols.printers", "printing"),
+    ("protocols.simulators", "simulators"),
+    ("web.pages", "pages"),
+    ("web.tasks", "requests"),
+    ("web", "pages"),
+    ("twisted", "network"),
+)
+"""The part of the service that writes to the log under a name; the first that fits, else the service itself."""
+
+LEVELS = ("debug", "info", "warn", "error", "critical")
+
+
+def log_words(language: str) -> dict[str, Any]:
+    """What the log's script says in place of names and levels."""
+    say = speaker(language)
+    return {
+        "rooms": [(name, say(f"log_room_{room}")) for name, room in ROOMS],
+        "service": say("log_room_service"),
+        "levels": {level: say(f"log_level_{level}") for level in LEVELS},
+        "missed": say("log_missed"),
+        "waiting": say("feed_waiting"),
+        "pause": say("feed_pause"),
+        "go_on": say("feed_go_on"),
+    }
+
 
 KIBI = 1024
 

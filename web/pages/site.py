@@ -53,13 +53,14 @@ from web.pages.board import board_of
 from web.pages.dated import dated_part
 from web.pages.day import Figures
 from web.pages.examples import PATHS, examples
+from web.pages.feed import GROUPS, Feed
 from web.pages.fields import form_of
 from web.pages.overview import last_documents, last_payment, standing
 from web.pages.pictures import NAMES, gallery, today
 from web.pages.practise import EXERCISES, given_to_script, practice_devices
 from web.pages.rendering import Pages
 from web.pages.search_file import send_found
-from web.pages.service import TRUST, bytes_in_words, protection, warned_of
+from web.pages.service import TRUST, bytes_in_words, log_words, protection, warned_of
 from web.pages.words import speaker
 from web.receipts import KINDS as KINDS_OF_DOCUMENTS
 from web.receipts import listed
@@ -373,6 +374,24 @@ class PageSite:
         request.setHeader(b"content-disposition", f'attachment; filename="{name}"'.encode())
         return plain_answer(request, b"text/csv; charset=utf-8", spreadsheet([table.head, *table.rows]))
 
+    @app.route("/dm/main/feed", methods=["GET"])
+    async def feed(self, request: IRequest) -> bytes:
+        """What happens in the shop, as far as the journal has it; the page's script goes on."""
+        given, language = query_of(request), self._pages.language(request)
+        group = given.get("kind", "")
+        lines = Feed(self._core, permit_of(request), language, given.get("device", ""), group)
+        return self._pages.page(
+            request,
+            "feed.html",
+            entries=await lines.entries(),
+            names=lines.names,
+            named=lines.named,
+            group=group,
+            groups=GROUPS,
+            now=self._core.clock.now(),
+            data=lines.for_script(),
+        )
+
     @app.route("/dm/main/console", methods=["GET"])
     async def console(self, request: IRequest) -> bytes:
         """Requests to try."""
@@ -462,8 +481,9 @@ class PageSite:
     @app.route("/dm/main/settings/log", methods=["GET"])
     def log_page(self, request: IRequest) -> bytes:
         """The last lines of the log, and the bundle for support."""
-        lines = tail(self._core.log_lines)
-        return self._pages.page(request, "log.html", lines=lines, settings=self._core.settings.now)
+        log, words = self._core.log_lines, log_words(self._pages.language(request))
+        data = {**words, "last": log.written}
+        return self._pages.page(request, "log.html", lines=tail(log), data=data, settings=self._core.settings.now)
 
     @app.route("/dm/main/settings/changes", methods=["GET"])
     async def changes_page(self, request: IRequest) -> bytes:

@@ -290,7 +290,6 @@ SERVICE: dict[str, tuple[str, str]] = {
     ),
     "log_empty": ("Рядків ще немає", "There are no lines yet"),
     "log_filter": ("Лише рядки з текстом", "Only lines with this text"),
-    "log_refresh": ("Оновити", "Refresh"),
     "log_download": ("Завантажити журнал", "Download the log"),
     "diagnostics": ("Пакет для підтримки", "Support bundle"),
     "diagnostics_text": (

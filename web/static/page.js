@@ -151,13 +151,20 @@ function connected(yes) {
   line.classList.toggle("lost", !yes);
 }
 
-function listen() {
+/** Pass an event on to the script of the page. */
+const told = (kind, data) => document.dispatchEvent(new CustomEvent("told", { detail: { kind, data } }));
+
+function listen(again = false) {
   source = new EventSource("/dm/api/v3/events");
+  // A new connection, other than one that the browser has repeated, does not get what was missed.
+  let missed = again;
   source.addEventListener("hello", (event) => {
     const hello = JSON.parse(event.data);
     connected(true);
     // After a restart of the service or missed events, everything may have changed.
     if (!greeted || hello.missed || hello.service !== service) soon();
+    told("hello", { first: !greeted, missed: hello.missed || missed || (greeted && hello.service !== service) });
+    missed = false;
     greeted = true;
     service = hello.service;
   });
@@ -165,6 +172,11 @@ function listen() {
     if (follows) source.addEventListener(kind, soon);
   }
   source.addEventListener("needs", soon);
+  if ($("[data-feed]")) {
+    for (const kind of $("[data-feed]").dataset.feed.split(" ")) {
+      source.addEventListener(kind, (event) => told(kind, JSON.parse(event.data)));
+    }
+  }
   source.addEventListener("progress", (event) => {
     const told = JSON.parse(event.data);
     for (const place of $$(`[data-progress="${CSS.escape(told.dev_id)}"]`)) {
@@ -175,7 +187,7 @@ function listen() {
   source.addEventListener("error", () => {
     connected(false);
     // A browser gives up when something other than events answers; the service may be starting.
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000, true);
   });
 }
 
