@@ -38,6 +38,7 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m tests.traceability
 	$(BIN)/python -m tests.terminal_matrix
 	$(BIN)/python -m tests.conformance_levels
+	$(BIN)/python -m tests.browser.faults
 	$(BIN)/python -m tests.example_day
 	$(BIN)/python -m tests.demo --quiet --pictures docs/img
 

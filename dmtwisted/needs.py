@@ -191,7 +191,8 @@ def _observed(device: Device, state: dict[str, Any]) -> list[Need]:
             if why.res is not Res.TAX_SERVICE_UNREACHABLE:
                 text = Text(f"податкова не відповідає: {both.uk}", f"the tax service does not answer: {both.en}")
             if state.get("online_status"):
-                level = "warn"
+                # Its receipts are made offline meanwhile, so none is to be made again.
+                level, advice = "warn", _IDLE[code]
         elif code == "refused":
             level, text = "warn", Text(f"останню дію відхилено: {both.uk}", f"the last action was refused: {both.en}")
     return [_of(device, code, level, text, advice, at, page=page)]
@@ -252,6 +253,7 @@ NOT_ANSWERING = frozenset(
         Res.TERMINAL_ADDRESS_UNREACHABLE,
         Res.COM_PORT_ERROR,
         Res.REQUEST_NOT_TAKEN,
+        Res.HANDSHAKE_SILENT,
     }
 )
 """With these a printer or terminal is not reached, or says nothing."""

@@ -8,10 +8,12 @@ connection for each request, so its tasks do not wait at all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred, TimeoutError
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Device, Devices
@@ -104,7 +106,7 @@ class Observing:
         lends = device.kind != REGISTER
         asking = Deferred.fromCoroutine(device.turns.lend(built.inquire) if lends else built.inquire())
         try:
-            answered = await asking.addTimeout(LIMIT_S, self._clock)
+            answered = await asking.addTimeout(LIMIT_S, self._clock, _late)
         except Refused as refused:
             if self._running:
                 observed.failed(refused, task=False)
@@ -123,6 +125,11 @@ class Observing:
     def _over(self, dev_id: str) -> None:
         self._questions.pop(dev_id, None)
         self._asked[dev_id] = self._clock.steady()
+
+
+def _late(result: Any, seconds: float) -> Any:
+    """A device that did not answer in time failed by that, whatever its driver calls it when it is given up."""
+    return Failure(TimeoutError(seconds)) if isinstance(result, Failure) else result
 
 
 _IN_TIME = Text(f"немає відповіді за {LIMIT_S:g} с", f"no answer in {LIMIT_S:g} s")

@@ -94,6 +94,8 @@ class TerminalDriver(Generic[S]):
         with self._refused():
             await self.terminal.ping()
 
+    port_only = False
+
     async def inquire(self) -> bool | None:
         """See `IInquired`: a ping, which most wires have for this."""
         await self.check()

@@ -276,6 +276,8 @@ class ITerminal(Interface):
 class IInquired(Interface):
     """A terminal that may be asked whether it is there while it stands idle, with nothing to see on its screen."""
 
+    port_only = Attribute("Whether the question shows no more than an open port: who is behind it may be dead.")
+
     async def inquire() -> bool | None:
         """Ask it; the caller limits the time.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from twisted.internet.defer import CancelledError, Deferred
@@ -80,6 +80,24 @@ class Run:
     over: bool = False
     """It has ended, though its end may not be stored yet."""
     outcome: Deferred[Verdict | Refused] = field(default_factory=Deferred)
+
+
+AT_FAULT = frozenset(
+    res.code
+    for res in (
+        Res.BANK_DOWN,
+        Res.NO_BANK_CONNECTION,
+        Res.NO_PAPER,
+        Res.TERMINAL_JOURNAL_FULL,
+        Res.SETTLEMENT_REQUIRED,
+    )
+)
+"""Why no payment would succeed, though the terminal answers."""
+
+UNREACHED = frozenset(
+    {Res.TERMINAL_CONNECT, Res.TERMINAL_SILENT, Res.TERMINAL_UNREACHABLE, Res.TERMINAL_ADDRESS_UNREACHABLE}
+)
+"""With these it does not answer."""
 
 
 class TerminalService:
@@ -289,12 +307,12 @@ class TerminalService:
                 raise Refused(Res.OPERATION_CANCELLED)
         except Refused as refused:
             if refused.res is not Res.OPERATION_CANCELLED:
-                self.observed.failed(refused)
+                self._failed(refused, refused.res in UNREACHED)
             await self._journal.close(operation, refused)
             raise
         except WireError as error:
             never = nothing_sent(error)
-            self.observed.failed(never)
+            self._failed(never)
             await self._journal.close(operation, never)
             raise never from error
         if operation.task in READING:
@@ -326,7 +344,7 @@ class TerminalService:
             except Exception as error:
                 why = self._journal.contradiction(run.operation) or error
                 if isinstance(why, Refused):
-                    self.observed.failed(why)
+                    self._failed(why, why.res in UNREACHED)
                     await self._journal.close(run.operation, why)
                     raise
                 if not isinstance(why, WireError | CancelledError):
@@ -339,15 +357,20 @@ class TerminalService:
             self.log.error("{device}: an outcome was not stored: {why}", device=self._name, why=str(error))
             raise Refused(Res.STORE_FAILED, action=Action.COLLISION, note=wording(error)) from error
 
+    def _failed(self, why: Refused, line: bool = True) -> None:
+        """The line failed, or the terminal refused; an open port is no sign that a failed line is well again."""
+        port_only = IInquired.providedBy(self.driver) and cast(Any, self.driver).port_only
+        self.observed.failed(why, lasting=line and bool(port_only))
+
     def _heard(self, verdict: Verdict) -> None:
         """What a verdict shows about the terminal."""
-        if isinstance(verdict, Declined) and verdict.res == Res.BANK_DOWN.code:
+        if isinstance(verdict, Declined) and verdict.res in AT_FAULT:
             self.observed.failed(verdict.refused(), lasting=True)
         else:
             self.observed.worked()
 
     async def _after_break(self, operation: Operation, error: Exception) -> Verdict:
-        self.observed.failed(broken_off(error, Action.COLLISION))
+        self._failed(broken_off(error, Action.COLLISION))
         if operation.task in READING:
             refused = broken_off(error, Action.REPEAT)
             await self._journal.close(operation, refused)

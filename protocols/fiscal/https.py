@@ -295,7 +295,8 @@ def _words(failure: Failure) -> str:
     """The text of a failure; a failed answer contains failures."""
     error = failure.value
     if isinstance(error, ResponseFailed):
-        return "; ".join(map(_words, error.reasons))
+        told = [_words(each) for each in error.reasons if str(each.value)]
+        return "; ".join(told or map(_words, error.reasons))
     if isinstance(error, CancelledError):
         return "given up"
     return str(error) or type(error).__name__

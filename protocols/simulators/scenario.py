@@ -57,6 +57,17 @@ class Then(StrEnum):
     """No connection is made."""
 
 
+FAILED_QUESTIONS = {
+    Then.REFUSE: "the answer cannot be read",
+    Then.LOST_BEFORE: "the line was closed",
+    Then.LOST_AFTER: "the line was closed",
+    Then.SILENT: "no answer in 2 s",
+    Then.GARBAGE: "the answer cannot be read",
+    Then.UNREACHABLE: "connection refused",
+}
+"""What becomes of a question whether a device is there, by the rule that comes next."""
+
+
 class ScenarioError(ValueError):
     """An invalid scenario; ``path`` is the place of the fault."""
 
@@ -73,6 +84,15 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     times: int = 1
     code: str = ""
     delay_ms: int = 0
+
+
+def fails_questions(rule: Rule) -> bool:
+    """Whether a question whether the device is there fails by ``rule``: one for tasks leaves it on its line."""
+    there = (Then.ACCEPT,) if rule.on == "probe" else (Then.ACCEPT, *_ONE_TASK)
+    return rule.then not in there
+
+
+_ONE_TASK = (Then.REFUSE, Then.LOST_BEFORE, Then.LOST_AFTER, Then.GARBAGE)
 
 
 class _Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

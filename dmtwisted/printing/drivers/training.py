@@ -18,7 +18,7 @@ from dmtwisted.printing.settings import known_profile
 from dmtwisted.printing.ways import LineWay
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
-from protocols.simulators.scenario import Then
+from protocols.simulators.scenario import Then, fails_questions
 
 
 class TrainingPrinterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,13 +92,13 @@ class TrainingPrinter(PrinterService):
         """
         rule, self.status = self.printer.scenario.coming("print", "probe", "any"), self.printer.status
         reason: str | None = self.status.reason
-        if rule is not None and rule.then in (Then.UNREACHABLE, Then.SILENT):
-            reason = "silent"
-        elif rule is not None and rule.then is Then.REFUSE:
+        if rule is not None and rule.then is Then.REFUSE:
             if rule.code in _NUMBERS and rule.code not in self._conditions:
                 raise Refused(_NUMBERS[rule.code])
             self.status = self._conditions.get(rule.code, self._no_paper)
             reason = self.status.reason
+        elif rule is not None and fails_questions(rule):
+            reason = "silent"
         if reason is not None:
             raise PrintResult(0, "not_printed", reason).refused()
         return True

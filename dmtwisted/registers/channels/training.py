@@ -27,7 +27,7 @@ from dmtwisted.registers.totals import Session
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from protocols.fiscal.error_codes import Code
-from protocols.simulators.scenario import Rule, Then
+from protocols.simulators.scenario import FAILED_QUESTIONS, Rule, Then, fails_questions
 from protocols.simulators.tax_service import DESK, OK, Paper, TaxService, Ticket
 
 PACKAGE = "package"
@@ -101,9 +101,8 @@ class TrainingChannel:
     async def greet(self) -> None:
         """As the scenario says, which loses no rule by it: see `IFiscalChannel`."""
         rule = self._service.scenario.coming("probe", "any")
-        if rule is None or rule.then not in (Then.UNREACHABLE, Then.SILENT):
-            return
-        raise Away(wording("connection refused" if rule.then is Then.UNREACHABLE else "no answer in time"))
+        if rule is not None and fails_questions(rule):
+            raise Away(wording(FAILED_QUESTIONS[rule.then]))
 
     async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
         """Submit offline documents; a rule for `any` applies to the whole package."""

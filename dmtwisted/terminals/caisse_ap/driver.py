@@ -59,6 +59,7 @@ class CaisseApDriver(SlipOnlyDriver[CaisseApSettings]):
     capabilities = CAPABILITIES
     services = SERVICES
     protocol = "caisse-ap"
+    port_only = True
     terminal: CaisseApTerminal
 
     def __init__(

@@ -18,7 +18,7 @@ from dmtwisted.wording import wording
 from protocols.errors import NotReached, WireError
 from protocols.simulators.in_process import InProcessEndpoint
 from protocols.simulators.privatbank_json import PrivatbankSimulator
-from protocols.simulators.scenario import Then
+from protocols.simulators.scenario import FAILED_QUESTIONS, Then, fails_questions
 from protocols.simulators.terminal import Terminal
 from protocols.terminals.privatbank_json.line import Pace
 from protocols.terminals.privatbank_json.messages import Reply
@@ -65,8 +65,8 @@ class TrainingDriver(PrivatbankDriver):
     async def inquire(self) -> bool | None:
         """As the scenario says, which loses no rule by it: see `IInquired`."""
         rule = self.simulated.scenario.coming("payment", "probe", "any")
-        if rule is not None and rule.then in (Then.UNREACHABLE, Then.SILENT):
-            raise _not_there(NotReached("connection refused" if rule.then is Then.UNREACHABLE else "no answer"))
+        if rule is not None and fails_questions(rule):
+            raise _not_there(NotReached(FAILED_QUESTIONS[rule.then]))
         return True
 
     async def read_card(self, order: Order, snapshot: bytes, keep: Keep) -> ReadCard:

@@ -434,6 +434,8 @@ class ZvtDriver(ProvingDriver[ZvtSettings]):
         finally:
             self._leave()
 
+    port_only = True
+
     async def inquire(self) -> bool | None:
         """See `IInquired`: whether its port is open; a registration would show on its screen."""
         if self._settings.interface != "tcp":
