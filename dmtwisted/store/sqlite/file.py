@@ -16,6 +16,10 @@ LOCK_PATIENCE = 10.0
 """Seconds to wait for the writer of a killed service to finish its last batch and release the file."""
 
 
+IN_USE = "another service uses this database"
+"""Why a file cannot be locked."""
+
+
 class Locked(Exception):
     """Another process works with this file."""
 
@@ -40,7 +44,7 @@ def take_lock(path: str, patience: float) -> IO[str]:
         except OSError:
             if time.monotonic() >= deadline:
                 held.close()
-                raise Locked("another service uses this database") from None
+                raise Locked(IN_USE) from None
             time.sleep(0.02)
 
 
