@@ -38,6 +38,7 @@ from dmtwisted.programs import ROW, Program
 from dmtwisted.results import Refused, Res
 from dmtwisted.secrets import KEY_FILE
 from dmtwisted.store.revisions import head
+from dmtwisted.store.sqlite.file import IN_USE
 from tests.certificates import make_certificate, make_key, pem, write_pair
 from tests.prro_shop import PrroShop, keys
 from tests.shop import MORNING, Shop
@@ -728,7 +729,10 @@ class CommandTests(FaultCase):
         self.assertIn(f"is in {file}", self.told("-l", "en")[1])
 
     def test_stopped(self) -> None:
-        """Without a service the devices are tried from here, unless the database cannot be worked with."""
+        """Without a service the devices are tried from here, unless the database cannot be worked with.
+
+        A service that runs on another port is told of as such, and not as another program.
+        """
         tried: list[Config] = []
         self.patch(port.Service, "ask", _refuse)
 
@@ -742,6 +746,12 @@ class CommandTests(FaultCase):
         told = json.loads(said)
         self.assertEqual((status, told["status"], len(tried)), (1, 1, 1))
         self.assertEqual({"check", "level", "about", "text", "advice", "fix", "code"}, set(told["findings"][0]))
+        self.patch(command, "_devices", lambda config: [command._not_checked(IN_USE)])
+        told = json.loads(self.told("--json", "--port", "4977", "--language", "en")[1])["findings"]
+        ports = [one["text"] for one in told if one["check"] == "port"]
+        self.assertEqual(ports, ["The service runs with this state folder, on another port"])
+        self.assertNotIn("another service", str(told))
+        self.patch(command, "_devices", tries)
         self.patch(command, "_database", lambda config: database.look(self.folder / "none"))
         self.told("--json", "--port", "4977")
         self.assertEqual(len(tried), 1)

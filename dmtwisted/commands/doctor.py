@@ -36,6 +36,7 @@ from dmtwisted.secrets import Secrets
 from dmtwisted.store.carry.looking import look
 from dmtwisted.store.opening import check_database, open_rows, store_of
 from dmtwisted.store.rows import CarryError
+from dmtwisted.store.sqlite.file import IN_USE
 from dmtwisted.wording import wording
 
 PATIENCE = 180.0
@@ -106,7 +107,11 @@ def examine(config: Config, language: str, api_key: str = "") -> list[FindingRec
         found += library()
     found += _database(config)
     if not runs and not any(one.check is Check.DATABASE and one.level is not Level.GOOD for one in found):
-        found += _devices(config)
+        tried = _devices(config)
+        if tried == [_HELD]:
+            # It runs, and the port was a wrong one; what was said of the port is not so.
+            found = [one for one in found if one.check is not Check.PORT]
+        found += tried
     return [finding.record(language) for finding in in_order(found)]
 
 
@@ -252,9 +257,25 @@ async def _check_devices(config: Config, found: list[Finding], reactor: Any) -> 
         await store.close()
 
 
+_HELD = warn(
+    Check.PORT,
+    Text(
+        "Сервіс працює з цією текою даних, але на іншому порту",
+        "The service runs with this state folder, on another port",
+    ),
+    Text(
+        "Назвіть його порт: dmtwisted doctor --port <порт>; порт є в журналі сервісу (serving on).",
+        "Name its port: dmtwisted doctor --port <port>; the log of the service has it (serving on).",
+    ),
+)
+
+
 def _not_checked(why: str) -> Finding:
+    if why.startswith(IN_USE):
+        return _HELD
     advice = Text(
-        "Подивіться, чи не працює з базою інший сервіс.", "Check whether another service uses the database."
+        "Подивіться, чи база доступна, і перегляньте журнал сервісу.",
+        "Check that the database can be reached, and the log of the service.",
     )
     text = joined(Text("Пристрої не вдалося випробувати", "The devices could not be checked"), wording(why))
     return bad(Check.DEVICE, text, advice)

@@ -16,12 +16,15 @@ from dmtwisted.system.owners import lock_owner
 LOCK_PATIENCE = 10.0
 """Seconds to wait for the writer of a killed service to finish its last batch and release the file."""
 
+IN_USE = "another service uses this database"
+"""Why a file cannot be locked; its owner follows."""
+
 
 class Locked(Exception):
     """Another process works with this file: ``owner``, if the system tells."""
 
     def __init__(self, owner: str = "") -> None:
-        super().__init__(f"another service uses this database{f' ({owner})' if owner else ''}")
+        super().__init__(f"{IN_USE}{f' ({owner})' if owner else ''}")
         self.owner = owner
 
 
