@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -27,6 +28,7 @@ class Pictures(ShopCase):
     def test_pictures(self) -> None:
         """Each page has its sheet."""
         self.assertTrue(PICTURES, "set DMTWISTED_PICTURES to a folder")
+        self.readers: dict[Any, Any] = {}
         for name, path in self.named().items():
             self.sheet(path).save(Path(PICTURES) / f"page-{name}.webp", quality=60, method=6)
 
@@ -61,17 +63,17 @@ class Pictures(ShopCase):
 
     def look(self, path: str, language: str, locale: str, size: tuple[int, int], scheme: str) -> Image.Image:
         """The page as one reader sees it."""
-        context = browser().new_context(
-            locale=locale,
-            color_scheme=scheme,
-            viewport={"width": size[0], "height": size[1]},
-            reduced_motion="reduce",
-        )
-        try:
-            page = context.new_page()
-            page.goto(f"http://localhost:{self.service.port}{path}{'&' if '?' in path else '?'}lang={language}")
-            page.wait_for_timeout(150)
-            picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
-        finally:
-            context.close()
+        page = self.readers.get((language, size, scheme))
+        if page is None:
+            context = browser().new_context(
+                locale=locale,
+                color_scheme=scheme,
+                viewport={"width": size[0], "height": size[1]},
+                reduced_motion="reduce",
+            )
+            self.addCleanup(context.close)
+            page = self.readers[language, size, scheme] = context.new_page()
+        page.goto(f"http://localhost:{self.service.port}{path}{'&' if '?' in path else '?'}lang={language}")
+        page.wait_for_timeout(150)
+        picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
         return picture.resize((int(picture.width * HALF), int(picture.height * HALF)), Image.Resampling.LANCZOS)
