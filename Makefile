@@ -41,6 +41,7 @@ docs: $(VENV)/.tested            ## the pages that are made from the code
 	$(BIN)/python -m tests.browser.faults
 	$(BIN)/python -m tests.example_day
 	$(BIN)/python -m tests.demo --quiet --pictures docs/img
+	DMTWISTED_PICTURES=docs/img $(BIN)/python -m twisted.trial tests.browser.pictures
 
 site: $(VENV)/.documented        ## the pages as a site in build/site; a dead link or missing anchor stops it
 	$(BIN)/python -m tests.site

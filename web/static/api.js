@@ -58,10 +58,10 @@ function folded(title, ...content) {
   return make("details", {}, make("summary", {}, ...[].concat(title)), ...content.filter((each) => each !== ""));
 }
 
-/** The same, to be found by `words`. */
-function entry(words, title, ...content) {
+/** The same, to be found by what is in `finds`. */
+function entry(finds, title, ...content) {
   const made = folded(title, ...content);
-  made.dataset.find = words.join(" ").toLowerCase();
+  made.dataset.find = finds.join(" ").toLowerCase();
   return made;
 }
 

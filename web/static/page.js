@@ -39,7 +39,7 @@ for (const button of $$("[data-logout]")) {
 
 async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
-  const field = make("textarea", { class: "quietly" });
+  const field = make("textarea", { class: "unseen" });
   field.value = text;
   document.body.append(field);
   field.select();
