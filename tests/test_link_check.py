@@ -41,6 +41,8 @@ class LinkCase(SynchronousTestCase):
     def setUp(self) -> None:
         """Open."""
         self.shop = PrroShop(self, "one", **{**FRESH, **self.settings})
+        # What it asks for its pages is counted in tests.test_needs.
+        self.shop.core.observing.stop()
         self.asked = 0
         self.shop.far_end.recorder = self._recorded
         self.assertEqual(self.do(0)["res"], 0)
