@@ -266,7 +266,7 @@ class BoardTests(BrowserCase):
         self.click("#live-next button[data-task='10']")
         self.see("#outcome h2:has-text('X-звіт: Готово')")
         self.click("#others summary")
-        for task, words in ((21, "Останні номери: Готово"), (22, "Готово")):
+        for task, words in ((21, "Останні номери: Готово"), (22, "Копія останнього чека: Готово")):
             self.click(f"#others button[data-task='{task}']")
             self.see(f"#outcome h2:has-text('{words}')")
         self.click("button[data-task='11']")

@@ -61,7 +61,7 @@ class ReceiptTests(BrowserCase):
         self.page.wait_for_url("**pay=1*")
         self.assertEqual(len(self.page.query_selector_all(ROWS)), 1)
         self.click(".presets a:has-text('Учора')")
-        self.see("#live-found:has-text('Нічого не знайдено')")
+        self.see("#live-found .empty")
         self.click(".presets a:has-text('Сьогодні')")
         self.see(f"{ROWS}:has-text('Продаж № 3')")
         self.page.set_viewport_size(PHONE)

@@ -39,25 +39,27 @@ async function changeMode(title, mode) {
 }
 
 // Buttons come and go while the page is open, so what runs is kept here and not with the button.
-let running = "";
+const running = new Set();
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-task]:not([type=submit]), button[data-mode]");
-  if (!button || running) return;
-  const { task, mode, sure: question } = button.dataset;
+  const { task, mode, sure: question } = button?.dataset ?? {};
+  if (!button || running.has(task ?? mode)) return;
   const title = button.textContent;
   if (question === "sure-z") lookAgain();
   if (question && !(await sure(question))) return;
-  running = task ?? mode;
+  // A live reload may replace the button meanwhile.
+  const isStep = button.closest("#live-next, #live-home") !== null;
+  running.add(task ?? mode);
   button.setAttribute("aria-busy", "true");
   try {
     await (mode ? changeMode(title, mode) : doTask(title, Number(task)));
   } finally {
-    running = "";
+    running.delete(task ?? mode);
     button.removeAttribute("aria-busy");
   }
   // The next step has other buttons; a second press of the same key must not do it.
-  if (button.closest("#live-next, #live-home")) $("#outcome").focus();
+  if (isStep) $("#outcome").focus();
   lookAgain();
 });
 
@@ -96,8 +98,8 @@ showDrawer();
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = event.submitter ?? $("button", form);
-  if (running) return;
-  running = button.dataset.task;
+  if (running.has(button.dataset.task)) return;
+  running.add(button.dataset.task);
   button.setAttribute("aria-busy", "true");
   try {
     const sum = amount.value.replaceAll(/\s/g, "").replace(",", ".");
@@ -105,7 +107,7 @@ form.addEventListener("submit", async (event) => {
     const answer = await perform(button.textContent, where(), bodyOf(task, { cash: { type: 0, sum } }));
     if (answer?.res === 0) amount.value = "";
   } finally {
-    running = "";
+    running.delete(button.dataset.task);
     button.removeAttribute("aria-busy");
     showDrawer();
   }
