@@ -174,7 +174,7 @@ class AddDeviceTests(BrowserCase):
         self.add("printer", "escpos")
         self.assertTrue(self.page.is_visible("#s-host"))
         self.assertFalse(self.page.is_visible("#s-serial_port"))
-        self.page.select_option("#s-interface", label="serial")
+        self.page.select_option("#s-interface", label="COM-порт")
         self.assertFalse(self.page.is_visible("#s-host"))
         self.assertTrue(self.page.is_visible("#s-serial_port"))
 
