@@ -159,7 +159,7 @@ class AddDeviceTests(BrowserCase):
                 self.assertNotIn("real till", self.devices())
         self.page.wait_for_url("**/dm/devices/*-*")
         self.assertEqual(self.devices()["real till"]["driver"], "prro")
-        self.assertIn("справжні документи", self.text("header"))
+        self.assertIn("справжні документи", self.text(".notices"))
 
     def test_name_taken(self) -> None:
         """A name that another device has is refused in words."""
@@ -174,7 +174,7 @@ class AddDeviceTests(BrowserCase):
         self.add("printer", "escpos")
         self.assertTrue(self.page.is_visible("#s-host"))
         self.assertFalse(self.page.is_visible("#s-serial_port"))
-        self.page.select_option("#s-interface", label="serial")
+        self.page.select_option("#s-interface", label="COM-порт")
         self.assertFalse(self.page.is_visible("#s-host"))
         self.assertTrue(self.page.is_visible("#s-serial_port"))
 
