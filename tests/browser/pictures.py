@@ -25,6 +25,8 @@ BACK = (120, 130, 126)
 class Pictures(ShopCase):
     """All pages of a shop."""
 
+    long = False
+
     def test_pictures(self) -> None:
         """Each page has its sheet."""
         self.assertTrue(PICTURES, "set DMTWISTED_PICTURES to a folder")

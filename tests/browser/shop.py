@@ -41,6 +41,8 @@ class ShopCase(BrowserCase):
     """A shop that has sold, open to its network, and all of its pages."""
 
     host = "0.0.0.0"
+    long = True
+    """Whether to show devices with long names, where there is the choice."""
 
     def setUp(self) -> None:
         """Sales are made, the last one is in doubt."""
@@ -79,12 +81,17 @@ class ShopCase(BrowserCase):
         return [*found, *VARIANTS]
 
     def _filled(self, route: str) -> Iterator[str]:
-        ids = [device["dev_id"] for device in self.devices().values()] if "{dev_id}" in route else [""]
-        for dev_id in ids:
+        for dev_id in self._shown() if "{dev_id}" in route else [""]:
             path = route.replace("{dev_id}", dev_id).replace("{number}", "2")
             # Another part is the name of a file.
             if "{" not in path:
                 yield path
+
+    def _shown(self) -> list[str]:
+        """One device of each driver: those with long names came last."""
+        found = self.devices().values()
+        wanted = found if self.long else [*found][::-1]
+        return list({(device["kind"], device["driver"]): device["dev_id"] for device in wanted}.values())
 
     def _is_page(self, path: str) -> bool:
         status, body = self.service.request("GET", path)
