@@ -34,7 +34,7 @@ from web.pages.setting_words import SETTINGS, choice_of, help_of, title_of
 from web.site import Door
 
 WEB = Path(__file__).parent.parent / "web"
-SCRIPTS_LIMIT = 120 * 1024
+SCRIPTS_LIMIT = 144 * 1024
 """Bytes that all scripts together may have."""
 
 VOID = {"meta", "link", "input", "img", "br"}

@@ -268,7 +268,7 @@ ENTRIES: dict[str, Entry] = {
     f"DELETE {V3}/goods": Entry("goods", {204: ""}, query=(Query("code", "Code of the item.", required=True),)),
     f"POST {V3}/goods/import": Entry(
         "goods",
-        {200: GoodsImport, 422: GoodsImport},
+        {200: GoodsImport, 422: (GoodsImport, Error)},
         GoodsFile,
         example={"csv": "code;name;price\n7;Кава;35,50\n", "dry": True},
         media=("application/json", "multipart/form-data"),
