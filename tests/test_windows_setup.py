@@ -121,11 +121,11 @@ class InstallTests(SetupCase):
             "/S /PORT=70000": "from 1 to 65535",
             "/S /STATE=data": "whole path",
             f"/S /STATE={taken}": "empty or a new folder",
-            "/S /STATE=/": "empty or a new folder",
+            f"/S /STATE={ROOT.anchor}": "empty or a new folder",
             f"/S /CONFIG={own}.missing": "no file",
             f"/S /CONFIG={wrong}": "prot",
             f"/S /CONFIG={own} /PORT=4000": "has 4001",
-            f"/S /CONFIG={own} /STATE=/other": "/STATE=/other",
+            f"/S /CONFIG={own} /STATE={taken}": f"/STATE={taken}",
         }.items():
             self.said.clear()
             self.assertEqual(self.install(line), 5, line)
@@ -317,7 +317,8 @@ class ScriptTests(SetupCase):
         expected = {"S", "PORT", "STATE", "CONFIG", "FIREWALL", "D"}
         for text in (help_uk, help_en):
             self.assertEqual(set(re.findall(r"\n/([A-Z]+)\b", text.replace(r"$\n", "\n"))), expected)
-        self.setup.read('/S /PORT=1 /STATE=/x "/CONFIG=/x y" /FIREWALL /DELETE-DATA')
+        x = ROOT / "x"
+        self.setup.read(f'/S /PORT=1 /STATE={x} "/CONFIG={x} y" /FIREWALL /DELETE-DATA')
         for page in (ROOT / "docs/windows.md", ROOT / "docs/uk/windows.md"):
             named = set(re.findall(r"(?<![\w/])/([A-Z][A-Z-]*)\b", page.read_text("utf-8")))
             self.assertLessEqual(expected | {"DELETE-DATA"}, named, page)

@@ -245,7 +245,7 @@ class ProcessDesk(Desk):
 
     def __init__(self, stage: Stage = Stage.PROCESS, *options: str) -> None:
         super().__init__()
-        self._folder = TemporaryDirectory(prefix="dmtwisted-attacks-")
+        self._folder = TemporaryDirectory(prefix="dmtwisted-attacks-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
         config = folder / "dm.toml"
         config.write_text(f"[server]\nhardened = {str(stage is Stage.HARDENED).lower()}\n", "utf-8")
