@@ -117,7 +117,7 @@ class EveryPageTests(ShopCase):
         page.goto(f"http://localhost:{self.service.port}/dm/main/")
         page.click(".needs summary")
         box = page.locator(".needs-list ul").bounding_box()
-        self.assertTrue(0 <= box["x"] and box["x"] + box["width"] <= PHONE[0], box)
+        self.assertTrue(box["x"] >= 0 and box["x"] + box["width"] <= PHONE[0], box)
         page.click(".needs summary")
         self.assertFalse(page.is_visible("header nav"))
         page.focus("header .menu summary")
