@@ -66,13 +66,16 @@ const language = document.documentElement.lang;
 export const money = (value) =>
   Number(value).toLocaleString(language, { minimumFractionDigits: 2, maximumFractionDigits: 2, useGrouping: "always" });
 
+const uk = language === "uk";
+const clock = new Intl.DateTimeFormat("en-US", {
+  timeZone: "Europe/Kyiv", hourCycle: "h23", year: "numeric", month: uk ? "2-digit" : "short", day: uk ? "2-digit" : "numeric",
+  hour: "2-digit", minute: "2-digit", second: "2-digit",
+});
+
 /** A moment in milliseconds since 1970, as the server writes moments: `21.09.2026 09:00:00`, `21 Sep 2026 09:00:00`. */
 export function moment(at) {
-  const then = new Date(at);
-  const zone = { timeZone: "Europe/Kyiv" };
-  const month = language === "uk" ? "2-digit" : "short";
-  const day = then.toLocaleDateString(language === "uk" ? "uk" : "en-GB", { day: language === "uk" ? "2-digit" : "numeric", month, year: "numeric", ...zone });
-  return `${day.replace("Sept", "Sep")} ${then.toLocaleTimeString("uk", zone)}`;
+  const { day, month, year, hour, minute, second } = Object.fromEntries(clock.formatToParts(at).map(({ type, value }) => [type, value]));
+  return `${[day, month, year].join(uk ? "." : " ")} ${hour}:${minute}:${second}`;
 }
 
 /** A UUID; pages without https have no `crypto.randomUUID`. */

@@ -1,7 +1,7 @@
 // The feed: events become lines, newest first. New lines come together, a few times a second; while the reader scrolls or
 // has paused, they wait.
 
-import { $, $$, data, make, words } from "./base.js";
+import { $, $$, data, make, moment, money, words } from "./base.js";
 
 const BEAT = 400; // Milliseconds between two changes of the list: many events cause one.
 const SHOWN = 150; // Lines in the list.
@@ -9,14 +9,7 @@ const KEPT = 150; // Lines that wait; of more the oldest are given up, they woul
 const QUIET = 600_000; // Milliseconds for which the same warning of the same device is not repeated.
 
 const list = $("#feed");
-const uk = document.documentElement.lang === "uk";
 const ahead = data.now - Date.now();
-const sums = new Intl.NumberFormat(uk ? "uk-UA" : "en-GB", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const clock = new Intl.DateTimeFormat("en-US", {
-  timeZone: "Europe/Kyiv", hourCycle: "h23", year: "numeric", month: uk ? "2-digit" : "short", day: uk ? "2-digit" : "numeric",
-  hour: "2-digit", minute: "2-digit", second: "2-digit",
-});
-
 let waiting = [];
 let count = 0;
 let timer = 0;
@@ -25,25 +18,19 @@ let missed = false;
 const warned = new Map();
 const broken = new Map();
 
-/** A moment as the pages write it. */
-function moment(at) {
-  const { day, month, year, hour, minute, second } = Object.fromEntries(clock.formatToParts(at).map(({ type, value }) => [type, value]));
-  return `${[day, month, year].join(uk ? "." : " ")} ${hour}:${minute}:${second}`;
-}
-
 const say = (key, values) => data.words[`feed_${key}`].replace(/\{(\w+)\}/g, (_, name) => values?.[name] ?? "");
 const byName = (name) => Object.keys(data.devices).find((id) => data.devices[id] === name);
 
 const MAKERS = {
   document({ device, task, number, sum }) {
     const kind = data.kinds[task] ?? "";
-    const text = sum ? say("document", { kind, number, sum: sums.format(sum) }) : say("plain_document", { kind, number });
+    const text = sum ? say("document", { kind, number, sum: money(sum) }) : say("plain_document", { kind, number });
     const id = byName(device);
     return { group: "receipts", mood: "good", device, text, link: id && data.receipts && number ? `/dm/main/receipts/${id}/${number}` : "", key: `${device} ${number}` };
   },
   payment({ device, task, sum }) {
     const kind = data.pays[task] ?? "";
-    const text = sum ? say("payment", { kind, sum: sums.format(sum) }) : say("plain_payment", { kind, state: data.done });
+    const text = sum ? say("payment", { kind, sum: money(sum) }) : say("plain_payment", { kind, state: data.done });
     return { group: "cards", mood: "good", device, text };
   },
   task_ended({ device, type, res, errortxt }) {
