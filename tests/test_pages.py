@@ -28,6 +28,7 @@ from tests.specification import promises
 from tests.web_case import DEVICES, HttpAnswer, WebCase, fiscal, sale
 from web.pages import words
 from web.pages.fields import OWN_PLACE, VISIBLE, Field, Form, form_of
+from web.pages.overview import Standing, Verdict, verdict
 from web.pages.rendering import day, hour, iso, kopecks, moment, money
 from web.pages.service import bytes_in_words
 from web.pages.setting_words import SETTINGS, choice_of, help_of, title_of
@@ -710,6 +711,21 @@ class OverviewTests(PageCase):
             )
         self.shop.clock.advance(34 * 3600)
         self.assertIn("time is up: close the shift", self.page(board).text)
+
+    def test_verdict(self) -> None:
+        """The first line says whether the shop can sell, and on which registers it cannot."""
+        self.assertIn("You can sell: open the shift", self.page("/dm/main/").text)
+        self.open_shift()
+        self.assertNotIn("open the shift", self.page("/dm/main/").text)
+        self.assertIn("You can sell", self.page("/dm/main/").text)
+        self.request("POST", f"{DEVICES}/{self.ids()['test']}/go-offline")
+        self.assertIn("You can sell, but without the tax service: test", self.page("/dm/main/").text)
+        shown = Standing("1", "a", "register", "prro", "", {}, "", health="good")
+        broken = replace(shown, name="b", trouble="x")
+        self.assertIsNone(verdict([]))
+        self.assertEqual(verdict([shown, broken]), Verdict("sells_partly", "warn", ["b"]))
+        self.assertEqual(verdict([broken]), Verdict("sells_not", "bad"))
+        self.assertEqual(verdict([replace(shown, health="unknown")]), Verdict("sells_unknown", "warn"))
 
     def test_fresh(self) -> None:
         """A service without a receipt invites to the first one; with one it does so no more."""

@@ -59,6 +59,31 @@ class Standing:
         return bool(self.state.get("busy"))
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the shop can sell: a key of the words, and the registers that it is about."""
+
+    word: str
+    level: str
+    names: Sequence[str] = ()
+
+
+def verdict(registers: Sequence[Standing]) -> Verdict | None:
+    """Whether the shop can sell on ``registers``; `None` without any."""
+    broken = [one.name for one in registers if one.trouble or (one.need is not None and one.need.level == "bad")]
+    able = [one for one in registers if one.name not in broken]
+    if not able:
+        return Verdict("sells_not", "bad") if registers else None
+    if broken:
+        return Verdict("sells_partly", "warn", broken)
+    if all(one.health == "unknown" for one in able):
+        return Verdict("sells_unknown", "warn")
+    away = [one.name for one in able if one.state.get("online_status")]
+    if away:
+        return Verdict("sells_offline", "warn", away)
+    return Verdict("sells" if any(one.state.get("shift_status") for one in able) else "sells_opened", "good")
+
+
 async def standing(device: Device, devices: Devices) -> Standing:
     """The state of ``device``; never raises."""
     try:

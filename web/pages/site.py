@@ -55,7 +55,7 @@ from web.pages.day import Figures
 from web.pages.examples import PATHS, examples
 from web.pages.feed import GROUPS, Feed
 from web.pages.fields import form_of
-from web.pages.overview import last_documents, last_payment, standing
+from web.pages.overview import last_documents, last_payment, standing, verdict
 from web.pages.pictures import NAMES, gallery, today
 from web.pages.practise import EXERCISES, given_to_script, practice_devices
 from web.pages.rendering import Pages
@@ -160,6 +160,7 @@ class PageSite:
         return self._pages.page(
             request,
             "overview.html",
+            verdict=verdict([one for one, _ in registers]),
             registers=registers,
             others=[one for one in found if one.kind != REGISTER],
             unfinished=[one for one in open_ones if permit.covers(one.dev_id)],

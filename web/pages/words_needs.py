@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 NEEDS: dict[str, tuple[str, str]] = {
+    "sells": ("Можна продавати", "You can sell"),
+    "sells_opened": ("Можна продавати: відкрийте зміну", "You can sell: open the shift"),
+    "sells_offline": ("Можна продавати, але без зв’язку з податковою", "You can sell, but without the tax service"),
+    "sells_partly": ("Продають не всі каси", "Not every register can sell"),
+    "sells_unknown": ("Чи працюють каси, ще не відомо", "It is not known yet whether the registers work"),
+    "sells_not": ("Зараз продавати не можна", "You cannot sell now"),
     "needs_you": ("Потребує вас", "Needs you"),
     "needs_nothing": ("Усе гаразд", "All is well"),
     "needs_bad": ("є несправності", "something does not work"),
