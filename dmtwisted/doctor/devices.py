@@ -39,8 +39,12 @@ async def _look(device: Device, devices: Devices, clock: ServiceClock) -> list[F
             found += [*await _key(device), *await _tax_service(device, clock), *_law(device, day_of(clock.now()))]
         except (Refused, StoreFailed) as error:
             found.append(_fails(device.name, wording(error)))
-    # What the checks have just shown of the device is part of this.
-    device = devices.by_id(device.row.dev_id)
+    try:
+        # What the checks have just shown of the device is part of this.
+        device = devices.by_id(device.row.dev_id)
+    except Refused:
+        """It was removed meanwhile."""
+        return []
     return found + [of_need(need) for need in await needs_of(device, devices, clock.now())]
 
 

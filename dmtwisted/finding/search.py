@@ -188,6 +188,6 @@ def _check_private(host: str) -> None:
     try:
         address = IPv4Address(host)
     except AddressValueError:
-        raise BadSettings("host", "the terminal's address as it shows it is expected, like 192.168.1.50") from None
+        raise BadSettings("host", "the address that the terminal shows is expected, like 192.168.1.50") from None
     if not (address.is_loopback or any(address in network for network in PRIVATE)):
         raise BadSettings("host", "only addresses of private networks are tried, like 192.168.1.50")

@@ -64,7 +64,6 @@ AT_FAULT = frozenset(
         Res.SIGNING_NOT_SET_UP,
         Res.CLOCK_DIFFERS,
         Res.REGISTER_ELSEWHERE,
-        Res.VERSION_UNSUPPORTED,
         Res.FISCAL_NUMBER_EMPTY,
     }
 )

@@ -233,7 +233,8 @@ def forms(victim: Victim, path: str, field: str, kind: str) -> None:
 @in_browser
 def rebinding(victim: Victim, method: str, path: str, body: Any) -> None:
     """The page comes from the service's own port under the attacker's name, as after DNS rebinding."""
-    victim.visit(f"{victim.rebound}/")
+    # An answer without a policy of content, which would stop the script before the service has to.
+    victim.visit(f"{victim.rebound}{DEVICES}")
     options: dict[str, Any] = {"method": method, "headers": {"Content-Type": "application/json"}}
     if body is not None:
         options["body"] = json.dumps(body)

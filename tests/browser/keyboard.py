@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.case import BrowserCase
+from tests.browser.case import PATIENCE, BrowserCase
 
 LONGEST_WALK = 400
 """Presses of Tab after which a control is not to be reached."""
+
+TRIES = 3
+"""Walks over a page that is brought up to date while somebody walks."""
 
 CONTROLS = """
     [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].filter(each =>
@@ -27,7 +30,13 @@ WATCH = """() => {
         return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && box.width > 0 && box.height > 0
             && box.right > 0 && box.bottom > 0 && box.left < innerWidth && box.top < innerHeight;
     };
-    document.addEventListener('focusin', event => window.walked.push([name(event.target), seen(event.target)]));
+    let last = null;
+    document.addEventListener('focusin', ({target}) => {
+        // A part of the page that was brought up to date gives the focus to the same control again.
+        const again = last && !last.isConnected && name(last) === name(target);
+        if (!again) window.walked.push([name(target), seen(target)]);
+        last = target;
+    });
     // From the top of the page, wherever it put the focus itself.
     document.body.tabIndex = -1;
     document.body.focus();
@@ -85,10 +94,18 @@ class KeyboardCase(BrowserCase):
 
     def choose_file(self, selector: str, file: dict[str, Any]) -> None:
         """Go to the field of a file and open the system's own window for it; what is chosen there is no page's."""
-        self.walk_to(selector)
-        with self.page.expect_file_chooser() as coming:
-            self.press("Space")
-        coming.value.set_files(file)
+        for again in range(TRIES, 0, -1):
+            self.walk_to(selector)
+            try:
+                with self.page.expect_file_chooser(timeout=PATIENCE / TRIES) as coming:
+                    self.press("Space")
+            except Exception:
+                # A busy machine may take the key before the field has the focus.
+                if again == 1:
+                    raise
+            else:
+                coming.value.set_files(file)
+                return
 
     def agree(self, dialog: str) -> None:
         """Answer a question with yes: the focus is on the harmless answer first, and never leaves the dialog."""
@@ -106,7 +123,26 @@ class KeyboardCase(BrowserCase):
         self.assertTrue(self.at(opener), f"{dialog} does not give the focus back to {opener}")
 
     def walk(self, path: str) -> None:
-        """Walk a page from its first control to its last and back: all of them, in the order of reading."""
+        """Walk a page from its first control to its last and back: all of them, in the order of reading.
+
+        A page that was brought up to date meanwhile is walked again.
+        """
+        for again in range(TRIES, 0, -1):
+            try:
+                return self._walk(path)
+            except AssertionError:
+                if again == 1:
+                    raise
+                self.page.reload()
+                self.page.wait_for_load_state("load")
+                self.unfold(path)
+
+    def unfold(self, path: str) -> None:
+        """Open what is folded; the page of the interface has too much of it."""
+        if path != "/dm/api":
+            self.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+
+    def _walk(self, path: str) -> None:
         expected = self.page.evaluate(WATCH)
         # The page that asks for the one-time code has its field and its button.
         self.assertGreater(len(expected), 1, path)

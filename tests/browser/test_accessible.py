@@ -37,7 +37,7 @@ UNREADABLE = """() => {
     for (const each of document.querySelectorAll("body *")) {
         if (!each.checkVisibility({ visibilityProperty: true })) continue;
         // The text of a field moves with the caret; a wide table has a bar of its own, on a computer.
-        if (each.closest("input, textarea, select, .unseen, .skip, .icon")) continue;
+        if (each.closest("input, textarea, select, .unseen, .words, .skip, .icon")) continue;
         if (innerWidth > 640 && each.matches(".scroll")) continue;
         if (each.closest("svg")) {
             const [part, whole] = [each, each.closest("svg")].map((one) => one.getBoundingClientRect());
