@@ -71,10 +71,19 @@ class Turns:
         self._lock.acquire()
         self._lent = True
         try:
-            return await question()
-        finally:
-            self._lent = False
-            self._lock.release()
+            answer = await question()
+        except GeneratorExit:
+            # It is collected as garbage, and so is who waits for the turn: nobody can take it any more.
+            raise
+        except BaseException:
+            self._take_back()
+            raise
+        self._take_back()
+        return answer
+
+    def _take_back(self) -> None:
+        self._lent = False
+        self._lock.release()
 
     def turn(self) -> DeferredLock:
         """Within ``async with turns.turn()`` no other task has the device; the turn may take long to come.

@@ -46,6 +46,28 @@ class _TurnsCase(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
+class LendingTests(_TurnsCase):
+    """Questions between two tasks."""
+
+    def test_failed(self) -> None:
+        """A question that fails gives the turn back."""
+        asked: Deferred[bool] = Deferred()
+        lent = Deferred.fromCoroutine(self.turns.lend(lambda: asked))
+        asked.errback(Refused(Res.DEVICE_BUSY))
+        self.failureResultOf(lent, Refused)
+        self.assertIdle()
+
+    def test_collected(self) -> None:
+        """A question that is collected as garbage wakes nobody: who waits for it is garbage too."""
+        question = self.turns.lend(lambda: Deferred())
+        question.send(None)
+        waiting = self.turns.turn().acquire()
+        question.close()
+        self.assertNoResult(waiting)
+        waiting.addErrback(lambda why: why.trap(CancelledError))
+        waiting.cancel()
+
+
 class Work:
     """Do work that is not a task; ``finished`` fires when its turn is over."""
 

@@ -144,8 +144,8 @@ class KeyboardCase(BrowserCase):
 
     def _walk(self, path: str) -> None:
         expected = self.page.evaluate(WATCH)
-        # The page that asks for the one-time code has its field and its button.
-        self.assertGreater(len(expected), 1, path)
+        # The page that is not there has the way back alone.
+        self.assertGreater(len(expected), 0, path)
         # Fields of a date have places of their own within, which are no controls of the page.
         most = 2 * len(expected) + 20
         found = self._walked("Tab", len(expected), most)
