@@ -93,6 +93,8 @@ class Events:
         """Called when there is one more operator."""
         self._kept: deque[Event] = deque(maxlen=KEPT)
         self._epoch, self._n = "", 0
+        self.pages = 0
+        """The listeners that are open pages."""
 
     @property
     def watched(self) -> bool:
@@ -109,8 +111,8 @@ class Events:
 
     @property
     def attended(self) -> bool:
-        """Whether somebody listens now, such as an open page."""
-        return bool(self._listeners)
+        """Whether somebody looks at a page now; a program that listens day and night is nobody who looks."""
+        return self.pages > 0
 
     def publish(self, kind: str, /, **data: Any) -> None:
         """Publish an event to all listeners, even if one of them fails."""

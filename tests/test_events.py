@@ -273,6 +273,17 @@ class StreamTests(WebCase):
         self.assertEqual([kind for _, kind, _ in again[:4]], ["hello", "shift", "task_begun", "task_ended"])
         self.assertFalse(again[0][2]["missed"])
 
+    def test_attended(self) -> None:
+        """A page counts as somebody who looks until its connection ends; a program does not."""
+        events = self.shop.core.dispatcher.events
+        Stream(self)
+        self.assertFalse(events.attended)
+        pages = [Stream(self, path=f"{EVENTS}?page=1") for _ in range(2)]
+        pages[0].hang_up()
+        self.assertTrue(events.attended)
+        pages[1].hang_up()
+        self.assertFalse(events.attended)
+
     def test_restart(self) -> None:
         """After a restart the hello event names another run of the service, and says that events may be missing."""
         stream = Stream(self)

@@ -48,6 +48,7 @@ class ObservedCase(SynchronousTestCase):
         """Open a page."""
         self.heard: list[Event] = []
         self.shop.core.dispatcher.events.listen(self.heard.append)
+        self.shop.core.dispatcher.events.pages = 1
 
     def device(self, name: str) -> Device:
         """One device."""
@@ -147,6 +148,17 @@ class RegisterTests(ObservedCase):
         receipt = {"sum": 10, "rows": [row], "pays": [{"type": 0, "sum": 10}]}
         res: int = self.prro.fiscal(1, device="one", receipt=receipt)["res"]
         return res
+
+    def test_program_listens(self) -> None:
+        """A program that listens day and night makes no more questions than nobody."""
+        self.look()
+        self.shop.core.dispatcher.events.pages = 0
+        self.wait(3)
+        self.away()
+        self.wait(30)
+        self.assertEqual(self.health("one"), "good")
+        self.wait(40)
+        self.assertEqual(self.health("one"), "bad")
 
     def test_not_during_a_task(self) -> None:
         """Nothing is asked while a task runs, and a sale does not wait for a question."""
@@ -332,6 +344,7 @@ class OneListTests(WebCase):
         shop.add("kitchen")
         heard: list[Event] = []
         shop.core.dispatcher.events.listen(heard.append)
+        shop.core.dispatcher.events.pages = 1
         shop.clock.advance(1)
         shop.clock.advance(3)
         shop.scenario({"on": "any", "then": "unreachable", "times": 0}, device="kitchen")

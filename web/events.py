@@ -88,14 +88,16 @@ class EventStream(Resource):
             request.setHeader(b"retry-after", b"%d" % ASK_AGAIN)
             refused = Refused(Res.NOT_NOW, note=note)
             return error_answer(request, 503, refused, language_of(request, self._default_language))
-        permit = permit_of(request)
+        permit, asked = permit_of(request), request.args or {}
         connection = Connection(request, self._events, self._clock, self._filter(permit), who)
         self._connections.add(connection)
+        connection.page = asked.get(b"page") == [b"1"]
+        self._events.pages += connection.page
         request.notifyFinish().addBoth(self._left, connection)
         self._watching.start()
         connection.begin(self._service)
         # Numbers of customers go to who asks for them and may see receipts, not to pages.
-        if (request.args or {}).get(b"phones") == [b"1"] and may(permit, "GET /dm/api/v3/receipts"):
+        if asked.get(b"phones") == [b"1"] and may(permit, "GET /dm/api/v3/receipts"):
             self._events.operate(connection.take)
         return NOT_DONE_YET
 
@@ -134,6 +136,7 @@ class EventStream(Resource):
     def _left(self, reason: Failure | None, connection: Connection) -> None:
         connection.end()
         self._connections.discard(connection)
+        self._events.pages -= connection.page
         if not self._connections:
             self._watching.stop()
 
@@ -164,6 +167,7 @@ class Connection:
         self._paused = self._lost = False
         self._beat: IDelayedCall | None = None
         self._service = ""
+        self.page = False
 
     def begin(self, service: str) -> None:
         """Send ``hello``, the missed events, and then each new one.

@@ -16,7 +16,7 @@ from twisted.internet.defer import DeferredLock
 from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import Change, StoreFailed
 
 MOST_GOODS = 20_000
 PARTS = 32
@@ -171,11 +171,11 @@ class Goods:
             await self._keep(dict(before), after, record)
             return was
 
-    async def _keep(self, before: dict[str, Item], after: dict[str, Item], record: object) -> None:
+    async def _keep(self, before: dict[str, Item], after: dict[str, Item], record: Change) -> None:
         self._items, self._ordered = None, []
         old, new = _parts(before), _parts(after)
         rows = {_place(n): msgspec.json.encode(new[n]) for n in range(PARTS) if old[n] != new[n]}
-        await self._store.change_settings(rows, record)  # type: ignore[arg-type]
+        await self._store.change_settings(rows, record)
         self._items = after
 
 

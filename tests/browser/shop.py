@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from tests.browser.case import REAL, BrowserCase
 from tests.web_case import fiscal, sale
@@ -60,9 +61,10 @@ class ShopCase(BrowserCase):
         ask("POST", "/dm/api/v3/devices", printer)
         row = {"code": "1" * 20, "name": GOODS, "cnt": 1, "price": LARGE, "taxgrp": 1}
         large = sale(TAG, sum=LARGE, rows=[row], pays=[{"type": 0, "sum": LARGE}])
-        for body in (fiscal(0, "open"), large):
+        bodies: list[dict[str, Any]] = [fiscal(0, "open"), large]
+        for body in bodies:
             body["device"] = LONG
-            body["fiscal"]["cashier"] = CASHIER  # type: ignore[index]
+            body["fiscal"]["cashier"] = CASHIER
             self.assertEqual(tell(body)["res"], 0)
         rules = [{"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0}]
         ask("PUT", f"{self.service.device()}/scenario", {"rules": rules})

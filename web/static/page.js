@@ -155,7 +155,7 @@ function connected(yes) {
 const told = (kind, data) => document.dispatchEvent(new CustomEvent("told", { detail: { kind, data } }));
 
 function listen(again = false) {
-  source = new EventSource("/dm/api/v3/events");
+  source = new EventSource("/dm/api/v3/events?page=1");
   // A new connection, other than one that the browser has repeated, does not get what was missed.
   let missed = again;
   source.addEventListener("hello", (event) => {
