@@ -61,18 +61,33 @@ class Wine:
 
     def run(self, *command: str, folder: Path | None = None) -> str:
         """What a program prints that ends with status 0."""
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             env=self.environment,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=START,
         )
-        said = done.stdout.decode("utf-8", "replace")
-        assert done.returncode == 0, (command, said)
-        return said
+        assert process.stdout is not None
+        output, end, said = process.stdout.fileno(), os.pidfd_open(process.pid), b""
+        # Not to the end of its output, which Wine's own programs that it started hold open.
+        while (ready := select.select([output, end], [], [], START)[0]) and ready != [end]:
+            data = os.read(output, 1 << 16)
+            said += data
+            if not data:
+                break
+        os.close(end)
+        status = process.wait(START) if ready else self._end(process)
+        process.stdout.close()
+        assert status == 0, (command, status, said.decode("utf-8", "replace"))
+        return said.decode("utf-8", "replace")
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> str:
+        process.kill()
+        process.wait()
+        return f"it was silent for {START:.0f} s"
 
     def python(self, *words: str, folder: Path | None = None) -> str:
         """What the Windows Python prints."""
