@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.goods.file import MOST_MISTAKES, Unreadable, read_goods, write_goods
 from dmtwisted.goods.goods import MOST_GOODS, PARTS, Goods, Item
+from dmtwisted.registers.interface import STORNO
 from tests.shop import Shop
 from tests.web_case import HttpAnswer, WebCase, multipart
 from web.site import Door
@@ -358,6 +359,20 @@ class ReturnTests(GoodsCase):
         self.give_back({"row": 0, "cnt": 1})
         self.assertNotEqual(self.ask({"row": 0, "cnt": 1})["tag"], first["tag"])
         self.assertEqual(first["receipt"]["purchase_receipt_fisn"], self.sold["doccode"])
+
+    def test_storno(self) -> None:
+        """A return that a storno took back can be made again, with a new tag; a sale that one took back cannot."""
+        first = self.ask({"row": 0, "cnt": 3})
+        self.give_back({"row": 0, "cnt": 3})
+        self.ask({"row": 0, "cnt": 1}, status=422)
+        self.assertEqual(self.fiscal(STORNO)["res"], 0)
+        again = self.ask({"row": 0, "cnt": 3})
+        self.assertEqual(again["receipt"], first["receipt"])
+        self.assertNotEqual(again["tag"], first["tag"])
+        self.sold = self.sell(sum=10, rows=[{"code": "9", "name": "Чай", "cnt": 1, "price": 10, "taxgrp": 1}])["info"]
+        self.ask({"row": 0, "cnt": 1})
+        self.assertEqual(self.fiscal(STORNO)["res"], 0)
+        self.ask({"row": 0, "cnt": 1}, status=422)
 
     def test_wrong(self) -> None:
         """Marks of another sale, rows that are not there and documents that are no sale are refused."""

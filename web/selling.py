@@ -19,7 +19,7 @@ from dmtwisted.devices.driver import REGISTER, BadSettings
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import RETURN as RETURNED
 from dmtwisted.documents.documents import SALE as SOLD
-from dmtwisted.documents.documents import Document, Receipt
+from dmtwisted.documents.documents import STORNO, Document, Receipt
 from dmtwisted.money import NotANumber, decimal_text, thousandths
 from dmtwisted.registers.basket import BasketSums, reckon
 from dmtwisted.registers.interface import SALE
@@ -158,28 +158,39 @@ async def sale_of(core: Core, dev_id: str, number: int) -> Sale | None:
     value = documents.decode(found[0].value)
     if value.receipt is None or value.receipt.part is not None or not value.receipt.goods:
         return None
-    returned = await _returns(core, found[0])
+    returned, returns = await _returned(core, found[0], value.receipt)
     batch = register_settings(device).batch
     types = batch.pay_types if batch is not None and batch.terminal else ()
     # Two windows that give back the same have one tag, so only one of them does.
-    tag = f"return-{found[0].fiscal_number}-{len(returned) + 1}"
+    tag = f"return-{found[0].fiscal_number}-{returns + 1}"
     left, card = left_of(value.receipt, returned), card_of(value.receipt, returned, types)
     return Sale(device, found[0], value, left, card, tag)
 
 
-async def _returns(core: Core, sale: FoundDocument) -> list[Receipt]:
-    """What was given back of a sale, at any register of this service."""
+async def _returned(core: Core, sale: FoundDocument, sold: Receipt) -> tuple[list[Receipt], int]:
+    """What was given back of a sale at any register of this service, all of it by its own storno.
+
+    :returns: those receipts, and how many returns there were with those that a storno took back.
+    """
     registers = [device.row.n for device in core.devices if device.kind == REGISTER]
-    asked = DocumentQuery(devices=registers, kinds=[RETURNED], at_from=sale.at, newest_first=False, limit=AT_ONCE)
-    found: list[Receipt] = []
+    kinds = [RETURNED, STORNO]
+    asked = DocumentQuery(devices=registers, kinds=kinds, at_from=sale.at, newest_first=False, limit=AT_ONCE)
+    found: dict[tuple[int, int], Receipt] = {}
+    returns = 0
     while True:
         rows = (await core.store.find_documents(asked)).documents
         for row in rows:
-            receipt = documents.decode(row.value).receipt
-            if receipt is not None and receipt.purchase_receipt_fisn == sale.fiscal_number:
-                found.append(receipt)
+            value = documents.decode(row.value)
+            if value.reverses is not None:
+                reversed_one = (row.device_n, value.reverses.number)
+                found.pop(reversed_one, None)
+                if reversed_one == (sale.device_n, sale.number):
+                    found[reversed_one] = sold
+            elif value.receipt is not None and value.receipt.purchase_receipt_fisn == sale.fiscal_number:
+                found[row.device_n, row.number] = value.receipt
+                returns += 1
         if len(rows) < AT_ONCE:
-            return found
+            return list(found.values()), returns
         asked = msgspec.structs.replace(asked, offset=asked.offset + AT_ONCE)
 
 
