@@ -20,6 +20,18 @@ def numbers(text: str) -> list[int]:
     return found
 
 
+def measurements(text: str) -> list[str]:
+    """``"sales,start"`` as names of what can be measured.
+
+    :raises ValueError: when one of them is none.
+    """
+    found = [part.strip() for part in text.split(",")]
+    for name in found:
+        if name not in AGAINST:
+            raise ValueError(f"{name} is none of {', '.join(AGAINST)}")
+    return found
+
+
 def _count(text: str) -> int:
     return numbers(text)[0]
 
@@ -31,6 +43,9 @@ def _rate(text: str) -> float:
 def _connections(*default: int) -> list[Any]:
     return ["connections", "c", list(default), "Numbers of connections, separated by commas.", numbers]
 
+
+AGAINST = ("sales", "offline", "start")
+"""What can be measured next to another tree."""
 
 _ROUNDS = ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count]
 _SECONDS = ["seconds", "s", 5.0, "How long each measurement takes.", positive]
@@ -63,6 +78,23 @@ PARTS = {
         "Measure durable sales next to the same sale written plainly with FastAPI + uvicorn and with aiohttp + "
         "uvloop, by turns. The peers are in the source tree; pip install -e '.[bench]' installs what they need.",
         [_connections(64), _SECONDS, _ROUNDS, _STATE],
+    ),
+    "against": Part(
+        "against",
+        "Measure this source tree next to another one.",
+        "Measure sales, receipts offline, start and memory of this source tree next to another one with its own "
+        ".venv, in turn. The ratios are the medians of the rounds between the quartiles.",
+        [
+            ["tree", None, None, "The other source tree."],
+            ["what", None, list(AGAINST), "What is measured, separated by commas.", measurements],
+            _connections(1, 8, 64),
+            _SECONDS,
+            _ROUNDS,
+            _DEVICES,
+            _DATABASE,
+            ["other-database", None, "", "The URL of another empty PostgreSQL database, for the other tree."],
+            _STATE,
+        ],
     ),
     "open": Part(
         "tasks",
