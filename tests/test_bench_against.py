@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.lab.bench import against, idle
+from dmtwisted.lab.bench import against, commits, idle
 from dmtwisted.lab.bench.against import Row, figures, in_turns, rows_of, table
 from dmtwisted.lab.bench.figures import Share, quartiles
+from dmtwisted.lab.bench.keeping import Sizes
 from dmtwisted.lab.bench.options import AGAINST, BenchOptions
 from dmtwisted.lab.children import HOME, BenchFailed, Child, NotStarted, environment, interpreter, service
 
@@ -140,3 +143,27 @@ class StartTests(SynchronousTestCase):
         with self.assertRaises(BenchFailed), idle.started(child):
             done.append("measured")
         self.assertEqual(done, ["spawn", "stop"])
+
+
+class CommitTests(SynchronousTestCase):
+    """``dmtwisted bench commits``"""
+
+    def test_two_commits(self) -> None:
+        """Each pair is two transactions that keep the bytes of a sale, and is timed as a whole."""
+        with closing(sqlite3.connect(":memory:")) as db:
+            db.executescript(commits.TABLES)
+            seen: list[str] = []
+            db.set_trace_callback(seen.append)
+            ticks = iter(range(0, 10**9, 10**6))
+            spent = commits.two_commits(db, Sizes(10, 20, 30, 40), 0.004, lambda: next(ticks))
+            self.assertEqual((spent, seen.count("COMMIT")), ([10**6] * 2, 4))
+            rows = db.execute("SELECT length(document), length(sent), length(answer) FROM sale").fetchall()
+            self.assertEqual(rows, [(10, 20, 30)] * 2)
+            self.assertEqual(db.execute("SELECT length(state) FROM register").fetchall(), [(40,)])
+
+    def test_ratios(self) -> None:
+        """The ratio is that of the till to the commits of the same round."""
+        p50, p99 = commits.rows_of([((3.0, 8.0), (2.0, 4.0)), ((6.0, 8.0), (3.0, 4.0)), ((2.0, 8.0), (2.0, 4.0))])
+        self.assertEqual((p50.till_ms, p50.commits_ms, p50.ratio), (3.0, 2.0, Share(1.5, 1.25, 1.75)))
+        self.assertEqual(p99.ratio, Share(2.0, 2.0, 2.0))
+        self.assertIn("1.50 (1.25..1.75)", commits.table([p50, p99]))

@@ -96,6 +96,12 @@ PARTS = {
             _STATE,
         ],
     ),
+    "commits": Part(
+        "commits",
+        "Measure a lone till next to two bare commits.",
+        "Measure the sales of a lone till next to two bare commits of the same bytes on the same disk.",
+        [_SECONDS, _ROUNDS, _STATE],
+    ),
     "open": Part(
         "tasks",
         "Measure sales at constant rates.",
