@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from dmtwisted.commands.options import Group, options_class
@@ -20,16 +21,17 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-def measurements(text: str) -> list[str]:
-    """``"sales,start"`` as names of what can be measured.
+def names_of(*known: str) -> Callable[[str], list[str]]:
+    """Reads ``"sales,start"`` as some of the ``known`` names; raises `ValueError` for any other."""
 
-    :raises ValueError: when one of them is none.
-    """
-    found = [part.strip() for part in text.split(",")]
-    for name in found:
-        if name not in AGAINST:
-            raise ValueError(f"{name} is none of {', '.join(AGAINST)}")
-    return found
+    def read(text: str) -> list[str]:
+        found = [part.strip() for part in text.split(",")]
+        for name in found:
+            if name not in known:
+                raise ValueError(f"{name} is none of {', '.join(known)}")
+        return found
+
+    return read
 
 
 def _count(text: str) -> int:
@@ -44,8 +46,9 @@ def _connections(*default: int) -> list[Any]:
     return ["connections", "c", list(default), "Numbers of connections, separated by commas.", numbers]
 
 
-AGAINST = ("sales", "offline", "start")
-"""What can be measured next to another tree."""
+def _what(*known: str) -> list[Any]:
+    return ["what", None, [*known], "What is measured, separated by commas.", names_of(*known)]
+
 
 _ROUNDS = ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count]
 _SECONDS = ["seconds", "s", 5.0, "How long each measurement takes.", positive]
@@ -86,7 +89,7 @@ PARTS = {
         ".venv, in turn. The ratios are the medians of the rounds between the quartiles.",
         [
             ["tree", None, None, "The other source tree."],
-            ["what", None, list(AGAINST), "What is measured, separated by commas.", measurements],
+            _what("sales", "offline", "start"),
             _connections(1, 8, 64),
             _SECONDS,
             _ROUNDS,
@@ -101,6 +104,21 @@ PARTS = {
         "Measure a lone till next to two bare commits.",
         "Measure the sales of a lone till next to two bare commits of the same bytes on the same disk.",
         [_SECONDS, _ROUNDS, _STATE],
+    ),
+    "beside": Part(
+        "beside",
+        "Measure sales while the service does something else.",
+        "Measure the p99 of sales alone and beside attacks, backups, reports over a year, print forms, and the "
+        "removal of old receipts, in turn.",
+        [
+            _what("attacks", "backup", "report", "forms", "removal"),
+            ["receipts", "n", 30_000, "Receipts of the history.", _count],
+            ["tills", "t", 8, "Number of tills that sell.", _count],
+            ["rate", None, 80.0, "Sales per second in all.", positive],
+            ["seconds", "s", 10.0, "How long each measurement takes.", positive],
+            _ROUNDS,
+            _STATE,
+        ],
     ),
     "open": Part(
         "tasks",
