@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from twisted.python import usage
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.lab.bench import against, commits, idle
 from dmtwisted.lab.bench.against import Row, figures, in_turns, rows_of, table
 from dmtwisted.lab.bench.figures import Share, quartiles
 from dmtwisted.lab.bench.keeping import Sizes
 from dmtwisted.lab.bench.options import BenchOptions
-from dmtwisted.lab.children import HOME, BenchFailed, Child, NotStarted, environment, interpreter, service
+from dmtwisted.lab.children import (
+    HOME,
+    BenchFailed,
+    Child,
+    NotStarted,
+    environment,
+    interpreter,
+    scratch_folder,
+    service,
+)
 
 
 def chosen(*words: str) -> Any:
@@ -166,3 +175,24 @@ class CommitTests(SynchronousTestCase):
         self.assertEqual((p50.till_ms, p50.commits_ms, p50.ratio), (3.0, 2.0, Share(1.5, 1.25, 1.75)))
         self.assertEqual(p99.ratio, Share(2.0, 2.0, 2.0))
         self.assertIn("1.50 (1.25..1.75)", commits.table([p50, p99]))
+
+
+class MeasuredTests(SynchronousTestCase):
+    """Real services."""
+
+    def setUp(self) -> None:
+        """These start processes."""
+        if not os.environ.get("DMTWISTED_SLOW"):
+            raise SkipTest("set DMTWISTED_SLOW=1 to start services and a tax service")
+
+    def test_against(self) -> None:
+        """A tree next to itself: sales, receipts that are offline, starts."""
+        options = chosen("--connections", "2", "--seconds", "0.3", "--rounds", "2", "--devices", "2")
+        for measure in against.MEASURED.values():
+            with scratch_folder(None) as folder:
+                self.assertTrue(all(row.this > 0 for row in measure(folder, [HOME, HOME], ["", ""], options)))
+
+    def test_commits(self) -> None:
+        """A till and bare commits."""
+        with scratch_folder(None) as folder:
+            self.assertTrue(all(row.commits_ms > 0 for row in commits.commits_report(folder, 0.3, 2)))
