@@ -93,11 +93,12 @@ tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax servic
 	$(BIN)/python -m tests.mark_chaos --kills 1000 --seed 1
 	$(BIN)/python -m tests.mail_chaos --kills 1000 --seed 1
 
-figures: $(VENV)/.tested         ## what docs/performance.md tells, in eleven minutes on a machine that does nothing else
+figures: $(VENV)/.tested         ## what docs/performance.md tells, in twelve minutes on a machine that does nothing else
 	$(BIN)/dmtwisted bench idle
 	$(BIN)/dmtwisted bench start
 	$(BIN)/dmtwisted bench peers
 	$(BIN)/dmtwisted bench sales
+	$(BIN)/dmtwisted bench commits
 	$(BIN)/dmtwisted bench steps
 	$(BIN)/dmtwisted bench open --rates 100,500,1000,1500 --seconds 4
 	$(BIN)/dmtwisted bench look-ups --seconds 3

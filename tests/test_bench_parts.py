@@ -387,8 +387,8 @@ class IdleTests(SynchronousTestCase):
         self.patch(bench_idle, "make_device", lambda child, name, *more: made.append(name))
         self.patch(bench_idle, "execute", lambda child, body: made.append(json.loads(body)["tag"]))
         child: Any = None
-        bench_idle._fill(child, 4, 1)
-        self.assertEqual(made, ["register-0", "idle-0", "terminal-1", "register-2", "idle-0", "printer-3"])
+        bench_idle.fill(child, 4, 1)
+        self.assertEqual(made, ["register-0", "terminal-1", "register-2", "printer-3", "idle-0", "idle-0"])
 
 
 class StepTests(SynchronousTestCase):

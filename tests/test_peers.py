@@ -213,6 +213,70 @@ class SharedAiohttpTests(AiohttpTests):
         return SharedBooks(path)
 
 
+class LeanestTests(SynchronousTestCase):
+    """The peer that calculates nothing."""
+
+    def asked(self, *bodies: str) -> list[dict[str, Any]]:
+        """The answers to these, in the order in which they came."""
+        if why := missing():
+            raise SkipTest(why)
+        from aiohttp.test_utils import TestClient, TestServer
+
+        from tests.peers.leanest import app_of
+
+        books = Books(self.path)
+        desk = Desk(books)
+        desk.register(REGISTER)
+        desk.register("bench-1")
+
+        async def answers() -> bytes:
+            async with TestClient(TestServer(app_of(books, lambda: MORNING))) as client:
+                found = [await client.post("/dm/execute", data=body.encode()) for body in bodies]
+                return b"[%b]" % b",".join([await one.read() for one in found])
+
+        try:
+            answered: list[dict[str, Any]] = json.loads(run_apart(answers()))
+            return answered
+        finally:
+            books.close()
+
+    def setUp(self) -> None:
+        """The place of its books."""
+        self.path = str(Path(self.mktemp()))
+
+    def test_members(self) -> None:
+        """A sale is answered with all members of an answer, as long as ours, and the sums that were asked for."""
+        shop = Shop(self)
+        shop.add(REGISTER)
+        bodies = (opening_body(REGISTER), sale_body(REGISTER, 'one "%s"'))
+        (_, ours), (_, theirs) = ([shop.ask(body.encode()) for body in bodies], self.asked(*bodies))
+        self.assertEqual(theirs["tag"], ours["tag"])
+        self.assertEqual(members(theirs), members(ours))
+        self.assertEqual(theirs["info"]["printinfo"]["sum_topay"], 199.5)
+        self.assertEqual([good["cost"] for good in theirs["info"]["printinfo"]["goods"]], [63.0, 132.3, 4.2])
+        sizes = [len(json.dumps(one, ensure_ascii=False)) for one in (ours, theirs)]
+        self.assertApproximates(sizes[1], sizes[0], sizes[0] * 0.1)
+
+    def test_kept(self) -> None:
+        """A tag that comes again gets its receipt again; books that are opened again go on with the next number."""
+        first, again = self.asked(opening_body(REGISTER), sale_body(REGISTER, "one"), sale_body(REGISTER, "one"))[1:]
+        self.assertEqual(again, {**first, "task_status": 2})
+        (known, new, other) = self.asked(
+            sale_body(REGISTER, "one"), sale_body(REGISTER, "two"), sale_body("bench-1", "one")
+        )
+        self.assertEqual([known["info"], new["info"]["docno"]], [first["info"], "3"])
+        self.assertEqual(other["info"]["docno"], "1")
+
+
+def members(value: Any, path: str = "") -> set[str]:
+    """The paths of all members."""
+    if isinstance(value, list):
+        return {found for one in value for found in members(one, f"{path}[]")}
+    if not isinstance(value, dict):
+        return {path}
+    return {found for name, one in value.items() for found in members(one, f"{path}.{name}")}
+
+
 def turn(name: str, rate: float, cpu: float | None = 500.0) -> Turn:
     """A measurement of ten seconds."""
     return Turn(name, Load(int(rate * 10), 10.0, 2.0, 9.0, 20.0, 0), cpu)

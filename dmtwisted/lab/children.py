@@ -92,10 +92,23 @@ def free_port() -> int:
         return port
 
 
-def environment() -> dict[str, str]:
-    """The environment of a child, which imports our packages from the same place."""
-    paths = [str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])]
+def environment(tree: Path = HOME) -> dict[str, str]:
+    """The environment of a child, which imports the packages of ``tree``."""
+    paths = [str(tree), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def interpreter(tree: Path = HOME) -> str:
+    """The Python of ``tree``: another source tree has its own.
+
+    :raises NotStarted: when it has none.
+    """
+    if tree == HOME:
+        return sys.executable
+    own = tree / ".venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not own.is_file():
+        raise NotStarted(f"there is no {own}: a source tree needs its own environment (make run)")
+    return str(own)
 
 
 class Process(Protocol):
@@ -123,8 +136,8 @@ class Child:
     ready_path = "/health/ready"
     """It is ready when it answers a request for this path with 200."""
 
-    def __init__(self, name: str, command: Sequence[str], port: int, log: Path) -> None:
-        self.name, self.port, self.log = name, port, log
+    def __init__(self, name: str, command: Sequence[str], port: int, log: Path, tree: Path = HOME) -> None:
+        self.name, self.port, self.log, self.tree = name, port, log, tree
         self.command = list(command)
         self._process: Process | None = None
 
@@ -150,9 +163,10 @@ class Child:
     def spawn(self) -> None:
         """Start it."""
         with self.log.open("ab") as log:
-            whole = [sys.executable, "-m", *self.command]
+            # -P: the current folder is no place to import from, it may be another tree.
+            whole = [interpreter(self.tree), "-P", "-m", *self.command]
             self._process = subprocess.Popen(
-                whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+                whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(self.tree)
             )
 
     def wait_until_ready(self) -> None:
@@ -262,8 +276,8 @@ def service_command(state: Path, port: int) -> list[str]:
     return ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(port), "--training"]
 
 
-def service(state: Path, port: int, database: str = "") -> Child:
-    """The real service in training mode, with the folder ``state``.
+def service(state: Path, port: int, database: str = "", tree: Path = HOME) -> Child:
+    """The real service of ``tree`` in training mode, with the folder ``state``.
 
     :param database: the URL of its database; by default a SQLite file in the folder.
     """
@@ -272,7 +286,7 @@ def service(state: Path, port: int, database: str = "") -> Child:
         config = state.parent / f"{state.name}.toml"
         config.write_text(f"[database]\nurl = {json.dumps(database)}\n", "utf-8")
         command += ["--config", str(config)]
-    return Child("service", command, port, state.parent / f"{state.name}.log")
+    return Child("service", command, port, state.parent / f"{state.name}.log", tree)
 
 
 def make_device(child: Child, name: str, kind: str, driver: str, settings: dict[str, object]) -> str:

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from itertools import cycle
 from multiprocessing.synchronize import Event
+from types import SimpleNamespace
 from typing import Any
 
 from tests.attacks.desk import ProcessDesk
@@ -118,7 +119,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.sales", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each half of a round")
+    parser.add_argument("--port", type=int, help="only attack the service at this port, until this process is ended")
     options = parser.parse_args()
+    if options.port:
+        go = multiprocessing.Event()
+        go.set()
+        attack(options.port, go, SimpleNamespace(value=0))
     alone, beside, missing, tried = measure(options.rounds, options.seconds)
     for name, values in (("alone", alone), ("beside attacks", beside)):
         print(

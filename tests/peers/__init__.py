@@ -7,4 +7,5 @@ in the answer; nothing of our own code, so that nothing of what we tuned makes t
 
 What these do not do costs the service time and is left out in their favour: discounts, rounding, offline, other
 tasks, seals, a far end with a ledger, lists, figures for watching, outcomes that are asked for after a crash.
+The leanest peer leaves out the rules and all arithmetic too: nobody could sell with it.
 """

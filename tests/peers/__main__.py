@@ -1,4 +1,4 @@
-"""``python -m tests.peers fastapi|aiohttp --port N --database FILE --registers N`` serves a peer until a signal."""
+"""``python -m tests.peers NAME --port N --database FILE --registers N`` serves a peer until a signal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from tests.peers.books import Books, Desk, SharedBooks
 
@@ -13,7 +14,7 @@ from tests.peers.books import Books, Desk, SharedBooks
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve on the loopback address."""
     parser = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
-    parser.add_argument("framework", choices=("fastapi", "aiohttp"))
+    parser.add_argument("framework", choices=tuple(SERVERS))
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--database", required=True, help="the SQLite file")
     parser.add_argument("--registers", type=int, default=1, help="how many there are: bench-0, bench-1 ...")
@@ -26,8 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for n in range(options.registers):
         desk.register(f"{options.prefix}{n}")
     try:
-        serve = _fastapi if options.framework == "fastapi" else _aiohttp
-        serve(books, desk, options.port)
+        SERVERS[options.framework](books, desk, options.port)
     finally:
         books.close()
     return 0
@@ -43,15 +43,26 @@ def _fastapi(books: Books, desk: Desk, port: int) -> None:
 
 
 def _aiohttp(books: Books, desk: Desk, port: int) -> None:
+    from tests.peers.with_aiohttp import app_of
+
+    _run(app_of(books, desk), port)
+
+
+def _leanest(books: Books, desk: Desk, port: int) -> None:
+    from tests.peers.leanest import app_of
+
+    _run(app_of(books), port)
+
+
+def _run(app: Any, port: int) -> None:
     import uvloop
     from aiohttp import web
 
-    from tests.peers.with_aiohttp import app_of
-
     uvloop.install()
-    app = app_of(books, desk)
     web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
 
+
+SERVERS = {"fastapi": _fastapi, "aiohttp": _aiohttp, "leanest": _leanest}
 
 if __name__ == "__main__":
     sys.exit(main())

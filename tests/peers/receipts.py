@@ -370,12 +370,13 @@ def _print_receipt(receipt: dict[str, Any]) -> dict[str, Any]:
         "round": 0.0,
         "change": sum(pay["change"] for pay in receipt["pays"]) / 100,
         "sum_topay": total,
-        "pays": [_print_pay(pay) for pay in receipt["pays"]],
+        "pays": [print_pay(pay) for pay in receipt["pays"]],
         "taxes": [_print_tax(tax) for tax in receipt["taxes"]],
     }
 
 
-def _print_pay(pay: dict[str, Any]) -> dict[str, Any]:
+def print_pay(pay: dict[str, Any]) -> dict[str, Any]:
+    """A payment as it is printed."""
     given, change = pay["given"] / 100, pay["change"] / 100
     return {
         "type": pay["type"],

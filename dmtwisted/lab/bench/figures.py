@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 from dmtwisted.lab.children import filesystem
@@ -17,7 +17,7 @@ Figures = tuple[object, str]
 
 @dataclass(frozen=True)
 class Share:
-    """A ratio: the median of its rounds, the lowest and the highest."""
+    """A ratio: the median of its rounds, the lowest and the highest (`share`) or the quartiles (`quartiles`)."""
 
     median: float
     low: float
@@ -27,6 +27,12 @@ class Share:
 def share(ratios: Sequence[float]) -> Share:
     """The share over the ``ratios`` of several rounds."""
     return Share(median(ratios), min(ratios), max(ratios))
+
+
+def quartiles(ratios: Sequence[float]) -> Share:
+    """The median of several rounds between the quartiles."""
+    low, middle, high = quantiles(ratios, method="inclusive") if len(ratios) > 1 else [ratios[0]] * 3
+    return Share(middle, low, high)
 
 
 def medians(loads: Sequence[Load]) -> tuple[float, float, float]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -72,6 +73,9 @@ class Report:
     start_s: tuple[float, float]
     look_up_p50: tuple[float, float]
     look_up_ratio: float
+    cold_p50: tuple[float, float] | None
+    """Look-ups whose file was dropped from the system's memory right before; `None` where that is not possible."""
+    cold_ratio: float | None
     lists: dict[str, tuple[float, float]]
     removed: int
     removing_s: float
@@ -101,6 +105,8 @@ def measure(folder: Path, receipts: int, tell: Callable[[str], None]) -> Report:
                 starts.append(time.monotonic() - begun)
         tell("look-ups and lists")
         p50 = _pair(_look_ups(children, (SHORT, receipts)))
+        files = [state / "dmtwisted.db" for state in states]
+        cold = _pair(_look_ups(children, (SHORT, receipts), files)) if CAN_FORGET else None
         lists = {path: _pair(_times(children, path)) for path in LISTS}
         tell("selling, then selling while half of the history is removed")
         long = children[1]
@@ -119,6 +125,8 @@ def measure(folder: Path, receipts: int, tell: Callable[[str], None]) -> Report:
         start_s=_pair([median(starts) for starts in begins]),
         look_up_p50=p50,
         look_up_ratio=p50[1] / p50[0],
+        cold_p50=cold,
+        cold_ratio=None if cold is None else cold[1] / cold[0],
         lists=lists,
         removed=removed,
         removing_s=removing_s,
@@ -247,8 +255,18 @@ def _pair(values: list[float]) -> tuple[float, float]:
     return values[0], values[1]
 
 
-def _look_ups(children: list[Child], counts: tuple[int, int]) -> list[float]:
-    """The median of look-ups by tag at each service, in turn."""
+CAN_FORGET = hasattr(os, "posix_fadvise")
+
+
+def forget(path: Path) -> None:
+    """Drop a file from the system's memory, as far as it is on the disk: the next reads are from there."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _look_ups(children: list[Child], counts: tuple[int, int], cold: Sequence[Path] = ()) -> list[float]:
+    """The median of look-ups by tag at each service, in turn; the files in ``cold`` are dropped before each one."""
     dice = random.Random(1)
     spent: list[list[int]] = [[], []]
     wires = [http.client.HTTPConnection(HOST, child.port, timeout=START_PATIENCE) for child in children]
@@ -258,6 +276,8 @@ def _look_ups(children: list[Child], counts: tuple[int, int]) -> list[float]:
                 n = dice.randrange(count)
                 register = n % REGISTERS
                 body = json.dumps({"ver": 6, "device": f"history-{register}", "type": 0, "tag": tag_of(register, n)})
+                for file in cold:
+                    forget(file)
                 begun = time.perf_counter_ns()
                 wire.request("POST", "/dm/execute", body, {"Content-Type": "application/json"})
                 answer = wire.getresponse().read()
@@ -315,10 +335,15 @@ def _total(child: Child) -> int:
 def words(report: Report) -> str:
     """The report as text."""
     starts, look_ups, sales = report.start_s, report.look_up_p50, report.sale_p99
+    cold = []
+    if report.cold_p50 is not None:
+        short, long = report.cold_p50
+        cold = [f"from a cold disk, p50 ms: {long:.2f} against {short:.2f}, ratio {report.cold_ratio:.2f}"]
     lines = [
         f"{report.receipts} receipts against {SHORT}: {report.size_mb:.0f} MB, filled in {report.fill_s:.0f} s",
         f"start until ready, s: {starts[1]:.2f} against {starts[0]:.2f}",
         f"look-up by tag, p50 ms: {look_ups[1]:.2f} against {look_ups[0]:.2f}, ratio {report.look_up_ratio:.2f}",
+        *cold,
         *(f"{path}, ms: {times[1]:.1f} against {times[0]:.1f}" for path, times in report.lists.items()),
         f"{report.removed} operations removed in {report.removing_s:.0f} s while {SELLING} tills sell",
         f"a sale's p99 ms: {sales[1]:.1f} with that, {sales[0]:.1f} without, ratio {report.sale_ratio:.2f}",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import http.client
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -16,6 +18,7 @@ from typing import Any
 from dmtwisted.lab.bench.figures import Figures
 from dmtwisted.lab.bench.loads import shown_rounds
 from dmtwisted.lab.children import (
+    HOME,
     BenchFailed,
     Child,
     cpu_of,
@@ -85,16 +88,26 @@ def idle_report(folder: Path, devices: int, seconds: float, sales: int) -> Idle:
 
     :raises BenchFailed: when something is refused, or the system does not show it.
     """
-    with _filled(folder, devices, sales) as child:
-        time.sleep(2.0)
+    with stopped_service(folder) as child:
+        fill(child, devices, sales)
+        time.sleep(SETTLING)
         before, begun = cpu_of(child.pid), time.monotonic()
         time.sleep(seconds)
         after, spent = cpu_of(child.pid), time.monotonic() - begun
         if before is None or after is None:
             raise BenchFailed("this system does not show the processor time of a process")
-        processes = [Process("writer" if is_writer(pid) else "service", pss_mb(pid)) for pid in family(child.pid)]
+        processes = processes_of(child)
         busy = (after.service + after.writer) - (before.service + before.writer)
-    return Idle(devices, sales, sorted(processes, key=lambda one: one.name), spent, 100 * busy / spent)
+    return Idle(devices, sales, processes, spent, 100 * busy / spent)
+
+
+def processes_of(child: Child) -> list[Process]:
+    """The processes of a service with their memory, by name.
+
+    :raises BenchFailed: where the system does not show it.
+    """
+    found = [Process("writer" if is_writer(pid) else "service", pss_mb(pid)) for pid in family(child.pid)]
+    return sorted(found, key=lambda one: one.name)
 
 
 def start_report(folder: Path, devices: int, rounds: int) -> Start:
@@ -102,27 +115,40 @@ def start_report(folder: Path, devices: int, rounds: int) -> Start:
 
     :raises BenchFailed: when something is refused.
     """
-    child = _filled(folder, devices, 1)
+    child = stopped_service(folder)
     starts, cpu = [], []
     with child:
-        pass
+        fill(child, devices, 1)
     for _ in shown_rounds(rounds):
-        begun = time.monotonic()
-        child.spawn()
-        try:
-            while not _is_ready(child):
-                time.sleep(0.005)
-            starts.append(time.monotonic() - begun)
-            taken = cpu_of(child.pid)
-            if taken is not None:
-                cpu.append(taken.service + taken.writer)
-        finally:
-            child.stop()
+        with started(child) as (seconds, spent):
+            starts.append(seconds)
+            cpu += [] if spent is None else [spent]
     return Start(devices, starts, median(cpu) if cpu else None)
+
+
+@contextmanager
+def started(child: Child) -> Iterator[tuple[float, float | None]]:
+    """Start a service: the seconds until it is ready, and its processor time if that is known.
+
+    :raises BenchFailed: when it ends instead.
+    """
+    begun = time.monotonic()
+    child.spawn()
+    try:
+        while not _is_ready(child):
+            time.sleep(0.005)
+        seconds = time.monotonic() - begun
+        cpu = cpu_of(child.pid)
+        yield seconds, None if cpu is None else cpu.service + cpu.writer
+    finally:
+        child.stop()
 
 
 PATIENCE = 60.0
 """Seconds for a start."""
+
+SETTLING = 2.0
+"""Seconds from the last sale until the service is at rest."""
 
 
 def _is_ready(child: Child) -> bool:
@@ -138,39 +164,29 @@ def _is_ready(child: Child) -> bool:
         wire.close()
 
 
-class _Filled(Child):
-    """A service that gets devices and sales at its first start."""
-
-    devices = 0
-    sales = 0
-    _done = False
-
-    def start(self) -> None:
-        """Start it; the first time create the devices and sell."""
-        super().start()
-        if not self._done:
-            self._done = True
-            _fill(self, self.devices, self.sales)
-
-
-def _filled(folder: Path, devices: int, sales: int) -> Child:
+def stopped_service(folder: Path, tree: Path = HOME) -> Child:
+    """The service of ``tree``, not started, with an empty state folder in ``folder``."""
     state = folder / "state"
-    state.mkdir()
-    plain = service(state, free_port())
-    child = _Filled(plain.name, plain.command, plain.port, plain.log)
-    child.devices, child.sales = devices, sales
-    return child
+    state.mkdir(parents=True)
+    return service(state, free_port(), tree=tree)
 
 
-def _fill(child: Child, devices: int, sales: int) -> None:
+def fill(child: Child, devices: int, sales: int) -> None:
+    """Create devices; each register sells."""
     for n in range(devices):
         kind, driver = KINDS[0 if n % 2 == 0 else 1 + n // 2 % 2]
         if kind != "register":
             make_device(child, f"{kind}-{n}", kind, driver, {})
             continue
         make_register(child, f"register-{n}")
+    sell(child, devices, sales, "idle")
+
+
+def sell(child: Child, devices: int, sales: int, salt: str) -> None:
+    """Sell on each register of so many ``devices``."""
+    for n in range(0, devices, 2):
         for sale in range(sales):
-            execute(child, sale_body(f"register-{n}", f"idle-{sale}"))
+            execute(child, sale_body(f"register-{n}", f"{salt}-{sale}"))
 
 
 def words(idle: Idle) -> str:

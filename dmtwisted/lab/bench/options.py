@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from dmtwisted.commands.options import Group, options_class
@@ -20,6 +21,19 @@ def numbers(text: str) -> list[int]:
     return found
 
 
+def names_of(*known: str) -> Callable[[str], list[str]]:
+    """Reads ``"sales,start"`` as some of the ``known`` names; raises `ValueError` for any other."""
+
+    def read(text: str) -> list[str]:
+        found = [part.strip() for part in text.split(",")]
+        for name in found:
+            if name not in known:
+                raise ValueError(f"{name} is none of {', '.join(known)}")
+        return found
+
+    return read
+
+
 def _count(text: str) -> int:
     return numbers(text)[0]
 
@@ -30,6 +44,10 @@ def _rate(text: str) -> float:
 
 def _connections(*default: int) -> list[Any]:
     return ["connections", "c", list(default), "Numbers of connections, separated by commas.", numbers]
+
+
+def _what(*known: str) -> list[Any]:
+    return ["what", None, [*known], "What is measured, separated by commas.", names_of(*known)]
 
 
 _ROUNDS = ["rounds", "r", 3, "How often each measurement is repeated, in turn with the others.", _count]
@@ -63,6 +81,44 @@ PARTS = {
         "Measure durable sales next to the same sale written plainly with FastAPI + uvicorn and with aiohttp + "
         "uvloop, by turns. The peers are in the source tree; pip install -e '.[bench]' installs what they need.",
         [_connections(64), _SECONDS, _ROUNDS, _STATE],
+    ),
+    "against": Part(
+        "against",
+        "Measure this source tree next to another one.",
+        "Measure sales, receipts offline, start and memory of this source tree next to another one with its own "
+        ".venv, in turn. The ratios are the medians of the rounds between the quartiles.",
+        [
+            ["tree", None, None, "The other source tree."],
+            _what("sales", "offline", "start"),
+            _connections(1, 8, 64),
+            _SECONDS,
+            _ROUNDS,
+            _DEVICES,
+            _DATABASE,
+            ["other-database", None, "", "The URL of another empty PostgreSQL database, for the other tree."],
+            _STATE,
+        ],
+    ),
+    "commits": Part(
+        "commits",
+        "Measure a lone till next to two bare commits.",
+        "Measure the sales of a lone till next to two bare commits of the same bytes on the same disk.",
+        [_SECONDS, _ROUNDS, _STATE],
+    ),
+    "beside": Part(
+        "beside",
+        "Measure sales while the service does something else.",
+        "Measure the p99 of sales alone and beside attacks, backups, reports over a year, print forms, and the "
+        "removal of old receipts, in turn.",
+        [
+            _what("attacks", "backup", "report", "forms", "removal"),
+            ["receipts", "n", 30_000, "Receipts of the history.", _count],
+            ["tills", "t", 8, "Number of tills that sell.", _count],
+            ["rate", None, 80.0, "Sales per second in all.", positive],
+            ["seconds", "s", 10.0, "How long each measurement takes.", positive],
+            _ROUNDS,
+            _STATE,
+        ],
     ),
     "open": Part(
         "tasks",

@@ -1,8 +1,9 @@
 """The service next to the same sale written plainly with other frameworks: ``dmtwisted bench peers``.
 
 The peers are in ``tests/peers`` of the source tree: FastAPI with uvicorn, aiohttp with uvloop, and both again with
-shared commits, the next step of optimization. Each round measures all of them one after the other under the same
-load, each with its own file; the order changes with each round. The ratio within a round counts.
+shared commits, the next step of optimization; the leanest one shares commits and calculates nothing. Each round
+measures all of them one after the other under the same load, each with its own file; the order changes with each
+round. The ratio within a round counts.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PEERS = {
     "aiohttp + uvloop": ("aiohttp",),
     "FastAPI + uvicorn, shared commits": ("fastapi", "--shared"),
     "aiohttp + uvloop, shared commits": ("aiohttp", "--shared"),
+    "aiohttp + uvloop, leanest": ("leanest",),
 }
 """The peers by name, with their arguments."""
 

@@ -85,7 +85,7 @@ def remove(state: Path, tills: int, rate: float, tell: Callable[[str], None]) ->
         for n in range(tills):
             make_register(child, f"bench-{n}")
         tell("waiting until the whole file was checked, as after each start")
-        _quiet(child)
+        quiet(child)
         _sell(child, tills, rate, "warm-up", 1)
         tell(f"{tills} tills alone")
         before, _ = _sell(child, tills, rate, "before", ALONE)
@@ -141,7 +141,7 @@ def _sales(spent: list[int], seconds: float) -> Sales:
     return Sales(len(spent), len(spent) / seconds, p50, p99, most)
 
 
-def _quiet(child: Child) -> None:
+def quiet(child: Child) -> None:
     """Wait until the check of a large file has ended."""
     time.sleep(3.0)
     while any(_looks(member) for member in family(child.pid)):

@@ -20,6 +20,7 @@ from dmtwisted.lab.bench.figures import Figures, Share, columns, medians, share,
 from dmtwisted.lab.bench.loads import PREFIX, WARM_UP, load_on, measured, shown_rounds
 from dmtwisted.lab.bench.sales import plain_peer
 from dmtwisted.lab.children import (
+    HOME,
     HOST,
     BenchFailed,
     Child,
@@ -95,14 +96,14 @@ def table(rows: Sequence[Row], what: str = "connections") -> str:
 
 
 @contextmanager
-def _selling(folder: Path, registers: int, database: str, **settings: object) -> Iterator[Child]:
-    """The service with training registers with ``settings`` and open shifts.
+def selling(folder: Path, registers: int, database: str, tree: Path = HOME, **settings: object) -> Iterator[Child]:
+    """The service of ``tree`` with training registers with ``settings`` and open shifts.
 
     :raises BenchFailed: when the database is not empty, since its receipts must not be mixed with ours.
     """
     state = folder / "state"
-    state.mkdir()
-    with service(state, free_port(), database) as child:
+    state.mkdir(parents=True)
+    with service(state, free_port(), database, tree) as child:
         if database:
             _, answer = child.ask("GET", "/dm/api/v3/operations?page_size=1")
             if json.loads(answer)["paging"]["total"]:
@@ -119,7 +120,7 @@ def _measured(child: Child, number: int, seconds: float, salt: str, *more: str) 
 def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
     """Sales as fast as they are answered, each connection on its own register, on any database."""
     most = max(connections)
-    with _selling(folder, most, database) as child, plain_peer(folder, child) as plain:
+    with selling(folder, most, database) as child, plain_peer(folder, child) as plain:
         for one in (child, plain):
             load_on(one, most, WARM_UP, "warm-up")
         turns = []
@@ -134,7 +135,7 @@ def sales(folder: Path, connections: Sequence[int], seconds: float, rounds: int,
 def look_ups(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
     """Look-ups by tag of receipts that were just made, each connection on its own register."""
     most = max(connections)
-    with _selling(folder, most, database) as child, plain_peer(folder, child) as plain:
+    with selling(folder, most, database) as child, plain_peer(folder, child) as plain:
         # The sales that are looked up.
         for n in range(most):
             wire = http.client.HTTPConnection(HOST, child.port, timeout=30)
@@ -160,7 +161,7 @@ def busy(folder: Path, connections: Sequence[int], seconds: float, rounds: int, 
             f"a sale lasts at most {LONGEST_SALE:.0f} s: --seconds {LONGEST_SALE - STARTING:.0f} or less"
         )
     most = max(connections)
-    with _selling(folder, most, database, wait_s=LONGEST_SALE + 1) as child, plain_peer(folder, child) as plain:
+    with selling(folder, most, database, wait_s=LONGEST_SALE + 1) as child, plain_peer(folder, child) as plain:
         load_on(child, most, WARM_UP, "warm-up")
         kind = ("--kind", "sale", "--wanted", BUSY.decode())
         with Held(child, [f"{PREFIX}{n}" for n in range(most)]) as held:
@@ -247,7 +248,7 @@ class Held:
 
 def payments(folder: Path, connections: Sequence[int], seconds: float, rounds: int, database: str) -> list[Row]:
     """Payments at simulated terminals in child processes, over their protocol, with customers who take no time."""
-    with _selling(folder, 0, database) as child, ExitStack() as running:
+    with selling(folder, 0, database) as child, ExitStack() as running:
         for n in range(max(connections)):
             words = ("terminal", "--protocol", "privatbank-json", "--duration", "0")
             device, port = simulator(folder, f"terminal-{n}", *words)
@@ -270,7 +271,7 @@ def open_load(
 ) -> list[Row]:
     """Sales at constant rates; times count from the moment when a sale is due."""
     turns = []
-    with _selling(folder, connections, database) as child:
+    with selling(folder, connections, database) as child:
         load_on(child, connections, WARM_UP, "warm-up")
         for turn in shown_rounds(rounds):
             for rate in rates:

@@ -62,26 +62,20 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
     :raises BenchFailed: when a sale fails, or is issued offline.
     :raises NotStarted: when a process does not start.
     """
-    keys, own = folder / "keys", children.free_port()
     numbers = [FIRST + n for n in range(registers)]
-    words = ["tax-service", "--keys", str(keys), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
-    words += [word for number in numbers for word in ("--register", str(number))]
-    simulated, port = children.simulator(folder, "tax-service", *words)
-    state = folder / "state"
-    state.mkdir()
-    service = ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(own)]
+    names = [f"bench-{n}" for n in range(registers)]
     with ExitStack() as running:
-        server = running.enter_context(simulated)
-        selling = running.enter_context(children.Child("service", service, own, folder / "state.log"))
-        names = [f"bench-{n}" for n in range(registers)]
+        running.enter_context(server := tax_service(folder, numbers, tls))
+        selling = running.enter_context(prro_service(folder))
+        own = selling.port
         for place, (name, number) in enumerate(zip(names, numbers, strict=True), 1):
-            _make(selling, name, number, place, f"{'https' if tls else 'http'}://{children.HOST}:{port}/fs", keys)
+            make_prro(selling, name, number, place, server)
         rules = [
             {"on": on, "then": "accept", "delay_ms": int(delay_s * 1000), "times": 0} for on in ("any", COMMANDS)
         ]
         # The first sale is slower, because of imports and tables.
         _round(own, names, "warm-up")
-        simulated.set_rules(*rules)
+        server.set_rules(*rules)
         before = _spent(selling, server)
         measured, alone = [], []
         for n in shown_rounds(rounds):
@@ -100,22 +94,54 @@ def _spent(selling: children.Child, server: children.Child) -> dict[str, float]:
     return {"service": own.service, "writer": own.writer, "tax service": far.service}
 
 
-def _make(selling: children.Child, name: str, number: int, place: int, url: str, keys: Path) -> None:
+class TaxService(children.Simulator):
+    """A simulated tax service with its address and the folder of the keys that it makes."""
+
+    def __init__(self, folder: Path, port: int, tls: bool, words: Sequence[str], control: int) -> None:
+        super().__init__("tax-service", ["dmtwisted.commands.main", *words], control, folder / "tax-service.log")
+        self.keys, self.tls = folder / "keys", tls
+        self.url = f"{'https' if tls else 'http'}://{children.HOST}:{port}/fs"
+
+
+def tax_service(folder: Path, numbers: Sequence[int], tls: bool) -> TaxService:
+    """A simulated tax service that knows the registers with these fiscal numbers."""
+    words = ["--keys", str(folder / "keys"), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
+    words += [word for number in numbers for word in ("--register", str(number))]
+    command, port, control = children.simulator_command("tax-service", *words)
+    return TaxService(folder, port, tls, command, control)
+
+
+def prro_service(folder: Path, tree: Path = children.HOME) -> children.Child:
+    """The service of ``tree``, not in training mode."""
+    state, port = folder / "state", children.free_port()
+    state.mkdir()
+    command = ["dmtwisted.commands.main", "run", "--state", str(state), "--port", str(port)]
+    return children.Child("service", command, port, folder / "state.log", tree)
+
+
+def make_prro(selling: children.Child, name: str, number: int, place: int, server: TaxService, **more: object) -> str:
+    """Create a register at the simulated tax service and open its shift; return its ``dev_id``.
+
+    :raises BenchFailed: when something is refused.
+    """
     settings: dict[str, object] = {
-        "server_url": url,
+        "server_url": server.url,
         "fiscal_number": str(number),
         "local_number": place,
         "fis_code": children.TIN,
         "name": "ТОВ «Крамниця»",
         "shopname": "Крамниця",
         "shopad": "м. Київ",
-        "trusted_certificates": children.root_in(keys),
+        "trusted_certificates": children.root_in(server.keys),
+        **more,
     }
-    if url.startswith("https"):
-        settings["server_ca"] = (keys / "authority.pem").read_text("utf-8")
-    children.upload_key(selling, children.make_device(selling, name, "register", "prro", settings), keys)
+    if server.tls:
+        settings["server_ca"] = (server.keys / "authority.pem").read_text("utf-8")
+    dev_id = children.make_device(selling, name, "register", "prro", settings)
+    children.upload_key(selling, dev_id, server.keys)
     opening = {"ver": 6, "device": name, "tag": f"open-{name}", "type": 1, "fiscal": {"task": 0}}
     children.execute(selling, json.dumps(opening))
+    return dev_id
 
 
 def _round(port: int, names: Sequence[str], salt: str) -> Round:
