@@ -20,8 +20,11 @@ from twisted.internet.interfaces import IAddress, IProtocolFactory, IStreamClien
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.ssl import CertificateOptions
 from twisted.internet.task import Clock
+from twisted.internet.testing import MemoryReactorClock
 from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import URI
 from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent
@@ -414,6 +417,21 @@ class PlainTests(HttpsCase):
         """An answer that stops in its middle is given up after its time."""
         self.scripted(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", False)
         self.failure(Silent, 40)
+
+
+class RefusingTests(SynchronousTestCase):
+    """A server whose every address refuses."""
+
+    def test_soon(self) -> None:
+        """It is told almost at once: a till waits for it."""
+        clock = MemoryReactorClock()
+        reached = ServerEndpoints(clock).endpointForURI(URI.fromBytes(b"http://127.0.0.1:8609/"))
+        failing = reached.connect(Factory.forProtocol(Protocol))
+        [(_, _, factory, _, _)] = clock.tcpClients
+        [connector] = clock.connectors
+        factory.clientConnectionFailed(connector, Failure(ConnectionRefusedError()))
+        clock.advance(0.05)
+        self.failureResultOf(failing, NotReached)
 
 
 class RootTests(SynchronousTestCase):

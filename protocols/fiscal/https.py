@@ -42,6 +42,9 @@ from protocols.http import Body
 CONNECT_S = 10.0
 """Seconds for name, TCP and TLS together."""
 
+BETWEEN_S = 0.05
+"""Seconds until the next address of a name is tried, or all are known to refuse: the till waits for that."""
+
 ANSWER_S = 30.0
 """Seconds for the whole answer, after that."""
 
@@ -196,7 +199,7 @@ class ServerEndpoints:
     ) -> None:
         self._clock: IReactorTime = reactor
         self._patience = patience
-        self._line = line or (lambda host, port: HostnameEndpoint(reactor, host, port))
+        self._line = line or (lambda host, port: HostnameEndpoint(reactor, host, port, attemptDelay=BETWEEN_S))
         self._trust: Any = ExtraRoots(roots) if roots else platformTrust()
 
     def endpointForURI(self, uri: URI) -> ReadyEndpoint:
