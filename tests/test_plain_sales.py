@@ -184,6 +184,7 @@ class SameTests(SynchronousTestCase):
         for name, most in (("tag", MAX_TAG), ("device", LONGEST_ECHO)):
             self.assertTrue(self.same(json.dumps({**PLAIN, name: "я" * most}).encode()))
             self.assertFalse(self.same(json.dumps({**PLAIN, name: "я" * (most + 1)}).encode()))
+        self.assertFalse(self.same(json.dumps({**PLAIN, "tag": "a\0b"}).encode()))
         row, pay = ({"name": "x", "cnt": 1, "price": 1}, {"sum": 1})
         discount = {"disc": 1}
         for place, one, most in (
