@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -58,7 +58,7 @@ def _shown(at: int) -> datetime:
     return kyiv(at).replace(tzinfo=None, fold=0)
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A task, and the register that is to do it."""
 
     request: TaskRequest

@@ -37,7 +37,8 @@ _PAY = (
     *("comment", "comment_up", "comment_down", "paysys", "rrn", "cardmask", "term_id"),
     *("bank_id", "bank_name", "auth_code", "oper_type"),
 )
-_row_texts, _receipt_texts, _pay_texts = attrgetter(*_ROW), attrgetter(*_RECEIPT), attrgetter(*_PAY)
+_row_texts, _receipt_texts, pay_texts = attrgetter(*_ROW), attrgetter(*_RECEIPT), attrgetter(*_PAY)
+"""All texts of a row but its marks, of a receipt, and of a payment."""
 
 
 def all_plain(receipt: ReceiptRequest) -> bool:
@@ -49,7 +50,7 @@ def all_plain(receipt: ReceiptRequest) -> bool:
     for row in receipt.rows:
         texts += _row_texts(row)
     for pay in receipt.pays:
-        texts += _pay_texts(pay)
+        texts += pay_texts(pay)
     whole = "".join(texts)
     return len(whole) <= LONGEST_PAY and not _NOT_PLAIN(whole)
 
@@ -89,7 +90,7 @@ def check_pay(pay: PayRequest, path: str) -> None:
 
     :raises Refused: 1089, or 2000 when they are longer than those of any bank.
     """
-    texts = _pay_texts(pay)
+    texts = pay_texts(pay)
     whole = "".join(texts)
     if len(whole) > LONGEST_PAY:
         raise malformed(path, at_most(LONGEST_PAY, len(whole)))
