@@ -243,7 +243,7 @@ def good_of(row: RowRequest, index: int, rates: Rates, device: str, plain: bool 
             note=f"fiscal.receipt.rows[{index}]: price × cnt = {hryvnias(calculated)}, cost = {hryvnias(cost)}",
         )
     disc = sum(_part(discount, cost) for discount in row.discounts) if row.discounts else 0
-    if cost < LEAST_PRICE or (disc and not _leaves_enough(cost, disc, cnt)):
+    if disc and not _leaves_enough(cost, disc, cnt):
         raise Refused(Res.DISCOUNT_TOO_LARGE, note=f"fiscal.receipt.rows[{index}].disc")
     group = rates.groups.get(row.taxgrp) or rates.group(row.taxgrp, device)
     return Good(
