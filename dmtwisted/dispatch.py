@@ -16,6 +16,7 @@ from dmtwisted.devices.devices import Device, Devices, kind_name
 from dmtwisted.devices.driver import OTHER, PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
 from dmtwisted.papers import Papers
+from dmtwisted.plain_sales import plain_sale
 from dmtwisted.programs import Programs
 from dmtwisted.receipts import list_receipts
 from dmtwisted.registers.interface import PRINTED, TAGGED, AsksMeanwhile, Done
@@ -77,8 +78,11 @@ class Dispatcher:
         request: TaskRequest | None = None
         res = Res.OK.code
         try:
-            root = read_json(body)
-            request = _with_tag(read_task(root, batch))
+            request = plain_sale(body)
+            if request is None:
+                root = read_json(body)
+                request = read_task(root, batch)
+            request = _with_tag(request)
             if self.events.watched:
                 self.events.begun(request)
             answer = answers.from_source(await self._perform(request, body, language, printer, batch), request.source)

@@ -433,6 +433,7 @@ class StepTests(SynchronousTestCase):
         noting = Noting(lambda: "")
         for module in (bookkeeping, dispatch, crash_points):
             self.patch(module, "reached", noting.reached)
+        self.patch(dispatch, "plain_sale", dispatch.plain_sale)
         self.patch(dispatch, "read_task", dispatch.read_task)
         self.patch(dispatch.Dispatcher, "execute", dispatch.Dispatcher.execute)
         self.patch(bookkeeping, "Outcome", bookkeeping.Outcome)

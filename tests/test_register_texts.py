@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.documents.catalogue import TAX_GROUPS
+from dmtwisted.documents.documents import Receipt
+from dmtwisted.registers import arithmetic
+from dmtwisted.registers.arithmetic import Rates
+from dmtwisted.registers.settings import RegisterSettings
+from dmtwisted.registers.texts import LONGEST_PAY
+from dmtwisted.requests import PayRequest, ReceiptRequest, RowRequest
+from dmtwisted.results import Refused
 from dmtwisted.terminals.answers import masked_card
 from dmtwisted.terminals.interface import Approved
 from tests.shop import Shop, sale
@@ -122,6 +131,56 @@ class ControlCharacterTests(SynchronousTestCase):
         texts = (clean.paysys, clean.bank, clean.auth_code, clean.rrn, clean.terminal_id, clean.cardmask)
         self.assertTrue("".join(texts).isprintable(), texts)
         self.assertEqual(clean.paysys, "VISA ")
+
+
+SETTINGS = RegisterSettings(tax_groups=TAX_GROUPS)
+RATES = Rates(SETTINGS)
+ROW = RowRequest("Кава", "", "", "", "", "", (), 1000, 100, None, (), "1", "")
+PAY = PayRequest("2", 200)
+RECEIPT = ReceiptRequest(200, 0, False, (), "", "", False, (ROW, ROW), (PAY,), "", "")
+
+
+class OneLookTests(SynchronousTestCase):
+    """One look at all texts of a receipt, in place of one at each: the receipt is the same, and so is its refusal."""
+
+    def assertSame(
+        self, member: str, row: Told | None = None, pay: Told | None = None, receipt: Told | None = None
+    ) -> None:
+        """Both ways make the same of a receipt with these members."""
+        rows, pays = (ROW, replace(ROW, **(row or {}))), (replace(PAY, **(pay or {})),)
+        asked = replace(RECEIPT, rows=rows, pays=pays, **(receipt or {}))
+        usual = self.made(asked)
+        at_each = self.patch(arithmetic, "all_plain", lambda asked: False)
+        self.assertEqual(usual, self.made(asked), member)
+        at_each.restore()
+
+    def made(self, asked: ReceiptRequest) -> Receipt | str:
+        """The receipt, or why it is refused."""
+        try:
+            return arithmetic.receipt(asked, SETTINGS, RATES, "test")
+        except Refused as refused:
+            return refused.errortxt("en")
+
+    def test_each_member(self) -> None:
+        """Texts that are changed or refused in some of the members."""
+        for text in ("", " ", "a\\nb", "a\nb", "a\r\nb", "\\", "😀", "a\u00a0b", "\ufffe", *BROKEN):
+            for name in ("name", "comment", "code", "code1", "code2", "code3"):
+                self.assertSame(name, row={name: text})
+            for name in (*LINES, *PLAIN):
+                self.assertSame(name, pay={name: text})
+            for name in (*LINES[1:], "purchase_receipt_fisn", "purchase_rro_fisn", "partpay_receipt_fisn"):
+                self.assertSame(name, receipt={name: text})
+
+    def test_each_character(self) -> None:
+        """Every character up to the symbols."""
+        for number in range(0x2200):
+            self.assertSame(hex(number), row={"name": f"a{chr(number)}", "code": chr(number)})
+
+    def test_length(self) -> None:
+        """Texts of a payment that are as long as may be, and longer."""
+        for length in (LONGEST_PAY, LONGEST_PAY + 1):
+            self.assertSame(str(length), pay={"comment": "x" * length})
+            self.assertSame(str(length), pay={"comment": "x" * 9, "oper_type": "x" * (length - 9)})
 
 
 class UnitPriceTests(SynchronousTestCase):

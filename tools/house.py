@@ -36,6 +36,7 @@ ROOMS = (
     "dmtwisted.clock",
     "dmtwisted.config",
     "dmtwisted.requests",
+    "dmtwisted.plain_sales",
     "dmtwisted.turns",
     "dmtwisted.system",
     "dmtwisted.documents",

@@ -20,6 +20,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from dmtwisted.lab.bench.keeping import USUAL_SIZES, Keeping, sizes
+from dmtwisted.plain_sales import plain_sale
 from dmtwisted.requests import read_json, read_task
 from dmtwisted.store.sqlite.store import SqliteStore
 from web.connection import IDLE_CONNECTION, BoundedRequest
@@ -42,7 +43,7 @@ class PlainSite(Site):
 
         async def execute(body: bytes, language: str) -> bytes:
             # As far as the service reads a task before it acts.
-            name = read_task(read_json(body)).device
+            name = (plain_sale(body) or read_task(read_json(body))).device
             if keeping is not None:
                 numbers[name] += 1
                 await keeping.keep(devices.setdefault(name, len(devices) + 1), numbers[name])

@@ -15,6 +15,7 @@ from dmtwisted.access.roles import BOUND, NOBODY, ROLE_NAMES, Permit, Role
 from dmtwisted.devices.devices import Device, Devices, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.papers import DEFAULT_PRINTER
+from dmtwisted.plain_sales import plain_sale
 from dmtwisted.registers.interface import (
     COPY,
     LAST_COPY,
@@ -176,7 +177,7 @@ def refusal_of_task(permit: Permit, route: str, body: bytes, printer: str, devic
     if not may(permit, route):
         return _not_for(permit)
     try:
-        request = read_task(read_json(body), route == BATCH)
+        request = plain_sale(body) or read_task(read_json(body), route == BATCH)
     except Refused:
         return None
     if not permit.bound and not _reads(request):

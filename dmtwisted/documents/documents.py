@@ -252,7 +252,11 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def in_cash(self) -> int:
         """The cash among the payments."""
-        return sum(pay.sum for pay in self.pays if pay.type == CASH)
+        cash = 0
+        for pay in self.pays:
+            if pay.type == CASH:
+                cash += pay.sum
+        return cash
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -341,7 +345,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether cash goes into the drawer or out of it."""
         if self.cash is not None:
             return self.cash.type == CASH or self.kind == WITHDRAWAL
-        return self.receipt is not None and any(pay.type == CASH for pay in self.receipt.pays)
+        return self.receipt is not None and CASH in [pay.type for pay in self.receipt.pays]
 
     @property
     def total(self) -> int:

@@ -6,7 +6,6 @@ up, and totals add up rounded values (docs/reference/http-interface.md#arithmeti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -18,7 +17,7 @@ from dmtwisted.documents.documents import FINAL, FURTHER, PREPAYMENT, Good, Part
 from dmtwisted.money import half_up, hryvnias
 from dmtwisted.registers.marks import check_row_marks
 from dmtwisted.registers.settings import RegisterSettings
-from dmtwisted.registers.texts import check_receipt, check_row
+from dmtwisted.registers.texts import all_plain, check_receipt, check_row, pay_texts, printable
 from dmtwisted.requests import NEGATIVE, Discount, PayRequest, ReceiptRequest, RowRequest, malformed
 from dmtwisted.results import Refused, Res, Text, joined, one_of
 from dmtwisted.security import mask_pan
@@ -32,12 +31,6 @@ LEAST_PRICE = 1
 LARGEST_ROUNDING = 99
 """The rounding amount is between minus and plus this many kopecks (specification 8)."""
 
-_NOT_PRINTABLE = re.compile(r"[^A-Za-zА-Яа-яЁёІіЇїЄєҐґ0-9 !.,\"№;:?*()<>|/@#$%^\-_+=~'&{}\[\]®©«»°±‘’“”–•—™„‰‹›\\\n]")
-"""Characters that the tax service refuses in names (docs/reference/http-interface.md#characters).
-
-The backslash is allowed for written line breaks.
-"""
-
 
 class Rates:
     """The tax groups and payment types of one register, found by their codes."""
@@ -46,6 +39,17 @@ class Rates:
         self._groups = {str(group.code): group for group in settings.tax_groups}
         self._pay_types = {str(code): pay_type for code, pay_type in settings.payments.items()}
         self._default_group = str(settings.default_taxgrp) if settings.default_taxgrp else ""
+        self.groups: dict[str | int, TaxGroup] = {}
+        """The enabled tax groups, by their codes in both forms; the register's default also as an empty text."""
+        for text, group in self._groups.items():
+            if group.enabled:
+                self.groups[text] = self.groups[group.code] = group
+                if text == self._default_group:
+                    self.groups[""] = group
+        self.pay_types = {code: pay_type for code, pay_type in self._pay_types.items() if pay_type.enabled}
+        """The enabled payment types, by their codes; cash also by an empty one."""
+        if str(CASH) in self.pay_types:
+            self.pay_types[""] = self.pay_types[str(CASH)]
         self.marks_gs = settings.marks_gs
 
     def group(self, code: str, device: str) -> TaxGroup:
@@ -53,13 +57,12 @@ class Rates:
 
         :raises Refused: 1078 without any groups, 1087 for one that is unknown or not enabled.
         """
-        code = code or self._default_group
-        found = self._groups.get(code)
-        if found is not None and found.enabled:
+        found = self.groups.get(code)
+        if found is not None:
             return found
         if not self._groups:
             raise Refused(Res.TAX_GROUPS_MISSING, device)
-        raise Refused(Res.WRONG_TAX_GROUP, code, note=_enabled(self._groups))
+        raise Refused(Res.WRONG_TAX_GROUP, code or self._default_group, note=_enabled(self._groups))
 
     def letter(self, code: int) -> str:
         """The letter of the tax group ``code``; empty when the register has no such group any more."""
@@ -71,11 +74,11 @@ class Rates:
 
         :raises Refused: 1088 for an unknown one, 1110 for one that is not enabled.
         """
-        code = code or str(CASH)
-        found = self._pay_types.get(code)
-        if found is not None and found.enabled:
+        found = self.pay_types.get(code)
+        if found is not None:
             return found
-        if found is None and code not in _KNOWN_PAY_TYPES:
+        code = code or str(CASH)
+        if code not in self._pay_types and code not in _KNOWN_PAY_TYPES:
             raise Refused(Res.WRONG_PAYMENT_TYPE, code, note=_enabled(self._pay_types))
         raise Refused(Res.CODE_NOT_ENABLED, code, note=_enabled(self._pay_types))
 
@@ -96,8 +99,12 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
 
     :raises Refused: for the first rule of specification 7.2 that it breaks.
     """
-    goods = [good_of(row, index, rates, device) for index, row in enumerate(asked.rows)]
-    before = sum(good.cost - good.disc for good in goods)
+    plain = all_plain(asked)
+    goods, before = [], 0
+    for index, row in enumerate(asked.rows):
+        good = good_of(row, index, rates, device, plain)
+        goods.append(good)
+        before += good.cost - good.disc
     if not goods and asked.sum:
         raise Refused(Res.EMPTY_ROWS)
     if before != asked.sum:
@@ -108,8 +115,11 @@ def receipt(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, dev
                 f"the rows make {hryvnias(before)}, fiscal.receipt.sum is {hryvnias(asked.sum)}",
             ),
         )
-    goods = _spread(asked.discounts, goods)
-    return _receipt(asked, goods, sum(good.cost - good.disc for good in goods), settings, rates)
+    exact = before
+    if asked.discounts:
+        goods = _spread(asked.discounts, goods)
+        exact = sum(good.cost - good.disc for good in goods)
+    return _receipt(asked, goods, exact, settings, rates, plain)
 
 
 def owed(asked: ReceiptRequest, rates: Rates, device: str) -> int:
@@ -140,56 +150,65 @@ def turnover(asked: ReceiptRequest, settings: RegisterSettings, rates: Rates, de
             raise Refused(Res.INCOME_CARD_DATA_MISSING, index)
     if asked.rows:
         return receipt(asked, settings, rates, device)
-    return _receipt(asked, [], asked.sum, settings, rates)
+    return _receipt(asked, [], asked.sum, settings, rates, all_plain(asked))
 
 
 def _receipt(
-    asked: ReceiptRequest, goods: Sequence[Good], exact: int, settings: RegisterSettings, rates: Rates
+    asked: ReceiptRequest, goods: Sequence[Good], exact: int, settings: RegisterSettings, rates: Rates, plain: bool
 ) -> Receipt:
-    """The receipt over ``goods``, whose sum after every discount is ``exact``."""
-    check_receipt(asked)
+    """The receipt over ``goods``, whose sum after every discount is ``exact``.
+
+    :param plain: whether its texts are seen to be plain already.
+    """
+    if not plain:
+        check_receipt(asked)
     part = _part_payment(asked, exact)
     if part is None:
-        lines = taxes(goods, rates)
-        owed = exact + sum(line.on_top for line in lines)
+        lines, owed = taxes(goods, rates), exact
+        for line in lines:
+            owed += line.on_top
     else:
         goods = _in_parts(goods, part.sum, exact)
         lines, owed = _part_taxes(goods, rates), part.sum
-    rounding = _asked_rounding(asked, owed, settings)
+    rounding = _asked_rounding(asked, owed, settings) if asked.round else 0
     payments = _payments(asked, owed, rounding, settings.rounding_step, rates)
-    due = sum(payment.sum for payment in payments)
+    due = change = sum_0 = sum_disc = 0
+    for payment in payments:
+        due += payment.sum
+        change += payment.change
+    for good in goods:
+        sum_0 += good.cost
+        sum_disc += good.disc
     return Receipt(
         goods=tuple(goods),
         pays=tuple(payments),
         taxes=tuple(lines),
-        sum_0=sum(good.cost for good in goods) if goods else exact,
-        sum_disc=sum(good.disc for good in goods),
+        sum_0=sum_0 if goods else exact,
+        sum_disc=sum_disc,
         sum_receipt=exact,
         round=due - owed,
         sum_topay=due,
-        change=sum(payment.change for payment in payments),
-        comment_up=printable(asked.comment_up),
-        comment_down=printable(asked.comment_down),
+        change=change,
+        comment_up=asked.comment_up if plain else printable(asked.comment_up),
+        comment_down=asked.comment_down if plain else printable(asked.comment_down),
         purchase_receipt_fisn=asked.purchase_receipt_fisn,
         purchase_rro_fisn=asked.purchase_rro_fisn,
-        purchase_date=_day("fiscal.receipt.purchase_receipt_dt", asked.purchase_receipt_dt),
+        purchase_date=_day(asked.purchase_receipt_dt) if asked.purchase_receipt_dt else "",
         part=part,
     )
 
 
-def _day(member: str, stamp: str) -> str:
-    """The day of a ``stamp``, which may have the time too, with or without milliseconds.
+def _day(stamp: str) -> str:
+    """The day of the purchase by its ``stamp``, which may have the time too, with or without milliseconds.
 
     :raises Refused: 2000 when it has none.
     """
-    if not stamp:
-        return ""
     try:
         if len(stamp) not in (8, 14, 17) or not stamp.isdigit():
             raise ValueError
         span(stamp[:14])
     except ValueError:
-        raise malformed(member, DAY_EXPECTED) from None
+        raise malformed("fiscal.receipt.purchase_receipt_dt", DAY_EXPECTED) from None
     return stamp[:8]
 
 
@@ -200,53 +219,49 @@ DAY_EXPECTED = Text("очікується yyyyMMdd або yyyyMMddHHmmss", "yyyy
 # Rows
 
 
-def good_of(row: RowRequest, index: int, rates: Rates, device: str) -> Good:
+def good_of(row: RowRequest, index: int, rates: Rates, device: str, plain: bool = False) -> Good:
     """The item that a row describes, before discounts of the whole receipt.
 
+    :param plain: whether its texts are seen to be plain already.
     :raises Refused: for the first rule of specification 7.2 that it breaks.
     """
     if not row.name.strip():
         raise Refused(Res.NAME_EMPTY, note=f"fiscal.receipt.rows[{index}].name")
-    check_row(row, index)
+    if not plain:
+        check_row(row, index)
     if row.code_a or row.code_aa:
         check_row_marks(row, index, rates.marks_gs)
-    for member, value in (("cnt", row.cnt), ("price", row.price), ("cost", row.cost or 0)):
-        if value < 0:
-            raise malformed(f"fiscal.receipt.rows[{index}].{member}", NEGATIVE)
-    calculated = half_up(row.price * row.cnt, 1000)
-    cost = calculated if row.cost is None or not row.cost else row.cost
-    if not calculated or abs(calculated - cost) > ROW_TOLERANCE:
+    cnt, price, stated = row.cnt, row.price, row.cost or 0
+    if cnt < 0 or price < 0 or stated < 0:
+        member = "cnt" if cnt < 0 else "price" if price < 0 else "cost"
+        raise malformed(f"fiscal.receipt.rows[{index}].{member}", NEGATIVE)
+    calculated = half_up(price * cnt, 1000)
+    cost = stated or calculated
+    if not calculated or not -ROW_TOLERANCE <= calculated - cost <= ROW_TOLERANCE:
         raise Refused(
             Res.ROW_SUM_DIFFERS,
             note=f"fiscal.receipt.rows[{index}]: price × cnt = {hryvnias(calculated)}, cost = {hryvnias(cost)}",
         )
-    disc = sum(_part(discount, cost) for discount in row.discounts)
-    if not _leaves_enough(cost, disc, row.cnt):
+    disc = sum(_part(discount, cost) for discount in row.discounts) if row.discounts else 0
+    if disc and not _leaves_enough(cost, disc, cnt):
         raise Refused(Res.DISCOUNT_TOO_LARGE, note=f"fiscal.receipt.rows[{index}].disc")
-    group = rates.group(row.taxgrp, device)
+    group = rates.groups.get(row.taxgrp) or rates.group(row.taxgrp, device)
     return Good(
-        name=printable(row.name),
+        name=row.name if plain else printable(row.name),
         code=row.code,
         code1=row.code1,
         code2=row.code2,
         code3=row.code3,
         code_a=row.code_a,
         code_aa=row.code_aa,
-        cnt=row.cnt,
-        price=row.price,
+        cnt=cnt,
+        price=price,
         cost=cost,
         disc=disc,
         taxgrp=group.code,
         taxlit=group.letter,
-        comment=printable(row.comment),
+        comment=row.comment if plain else printable(row.comment),
     )
-
-
-def printable(text: str) -> str:
-    """``text`` with `?` for each character that the tax service refuses; a written ``\\n`` is a line break."""
-    if not text:
-        return text
-    return _NOT_PRINTABLE.sub("?", text.replace("\r\n", "\n").replace("\\n", "\n"))
 
 
 def _leaves_enough(amount: int, disc: int, cnt: int) -> bool:
@@ -303,12 +318,14 @@ def taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
 
     :raises Refused: 1079 when the algorithm of a group does not exist.
     """
-    amounts: dict[int, int] = {}
-    quantities: dict[int, int] = {}
+    bases: dict[int, list[int]] = {}
     for good in goods:
-        amounts[good.taxgrp] = amounts.get(good.taxgrp, 0) + good.cost - good.disc
-        quantities[good.taxgrp] = quantities.get(good.taxgrp, 0) + good.cnt
-    return [_tax(rates.group(str(code), ""), amounts[code], quantities[code]) for code in sorted(amounts)]
+        base = bases.get(good.taxgrp)
+        if base is None:
+            base = bases[good.taxgrp] = [0, 0]
+        base[0] += good.cost - good.disc
+        base[1] += good.cnt
+    return [_tax(rates.groups.get(code) or rates.group(str(code), ""), *bases[code]) for code in sorted(bases)]
 
 
 def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
@@ -319,7 +336,9 @@ def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
             Res.TAX_ALGORITHM_UNSUPPORTED, Text(group.letter or str(group.code), str(group.code)), algorithm
         )
     levy_on_top = algorithm == catalogue.VAT_ON_LEVY or (algorithm == VAT_INSIDE_LEVY and not group.included)
-    if levy_on_top:
+    if not (levy_percent or group.ex_rate):
+        levy = 0
+    elif levy_on_top:
         levy = half_up(base * levy_percent, 10_000)
     elif algorithm == VAT_INSIDE_LEVY:
         levy = half_up(base * levy_percent, 10_000 + percent + levy_percent)
@@ -332,7 +351,9 @@ def _tax(group: TaxGroup, base: int, quantity: int) -> TaxLine:
         tax_base = base + levy
     elif algorithm != VAT_INSIDE_LEVY:
         tax_base = base - levy
-    if not group.included:
+    if not percent:
+        tax = 0
+    elif not group.included:
         tax = half_up(tax_base * percent, 10_000)
     elif algorithm == VAT_INSIDE_LEVY:
         tax = half_up(tax_base * percent, 10_000 + percent + levy_percent)
@@ -419,8 +440,6 @@ def _part_taxes(goods: Sequence[Good], rates: Rates) -> list[TaxLine]:
 
 def _asked_rounding(asked: ReceiptRequest, exact: int, settings: RegisterSettings) -> int:
     """The rounding that the till calculated itself, of the amount due ``exact``."""
-    if not asked.round:
-        return 0
     if asked.autoround:
         raise Refused(Res.ROUND_WITH_AUTOROUND)
     before, after = hryvnias(exact), hryvnias(exact + asked.round)
@@ -440,19 +459,21 @@ def rounded(amount: int, step: int) -> int:
 def _payments(asked: ReceiptRequest, exact: int, rounding: int, step: int, rates: Rates) -> list[Payment]:
     """The payments without change and with the rounding, which the cash bears."""
     pays: list[tuple[PayRequest, PayType]] = []
+    given = 0
     for index, pay in enumerate(asked.pays):
-        pay_type = rates.pay_type(pay.type)
-        for member, value in (("sum", pay.sum), ("change", pay.change)):
-            if value < 0:
-                raise malformed(f"fiscal.receipt.pays[{index}].{member}", NEGATIVE)
+        pay_type = rates.pay_types.get(pay.type) or rates.pay_type(pay.type)
+        if pay.sum < 0 or pay.change < 0:
+            raise malformed(f"fiscal.receipt.pays[{index}].{'sum' if pay.sum < 0 else 'change'}", NEGATIVE)
         if pay.sum:
             pays.append((pay, pay_type))
+            given += pay.sum
         elif exact:
             raise Refused(Res.ZERO_PAYMENT, Text(pay_type.name, str(pay_type.code)))
+    if given == exact and not (rounding or asked.autoround):
+        return [_payment(pay, pay_type, pay.sum, pay.sum + pay.change, pay.change, 0) for pay, pay_type in pays]
     sums = [pay.sum for pay, _ in pays]
     shares = [0] * len(pays)
     in_cash = [pay_type.code == CASH for _, pay_type in pays]
-    given = sum(sums)
     if asked.autoround and any(in_cash):
         cash = sum(amount for amount, is_cash in zip(sums, in_cash, strict=True) if is_cash)
         exact_cash = exact - (given - cash)
@@ -517,7 +538,7 @@ _NO_ROUNDING = Text("заокруглення вимкнено", "rounding is of
 
 
 def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, change: int, rounding: int) -> Payment:
-    return Payment(
+    payment = Payment(
         type=pay_type.code,
         name=pay_type.name,
         form=pay_type.form,
@@ -526,6 +547,12 @@ def _payment(pay: PayRequest, pay_type: PayType, kept: int, tendered: int, chang
         change=change,
         round=rounding,
         commission=pay.commission,
+    )
+    # Most have no texts, and Python calls anything with more than fifteen named arguments by a much slower way.
+    if not any(pay_texts(pay)):
+        return payment
+    return msgspec.structs.replace(
+        payment,
         comment=pay.comment,
         comment_up=pay.comment_up,
         comment_down=pay.comment_down,

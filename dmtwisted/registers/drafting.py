@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -58,7 +58,7 @@ def _shown(at: int) -> datetime:
     return kyiv(at).replace(tzinfo=None, fold=0)
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A task, and the register that is to do it."""
 
     request: TaskRequest
@@ -95,7 +95,7 @@ class Drafting:
         make = _MAKERS.get(task)
         if make is None or request.fiscal is None:
             raise Refused(Res.UNKNOWN_FISCAL_TASK, task)
-        if task not in (OPEN_SHIFT, Z_REPORT):
+        if not state.shift_open and task not in (OPEN_SHIFT, Z_REPORT):
             shift(state.shift_open).trade()
         check_cashier(request.fiscal.cashier)
         return make(self, Asked(request, request.fiscal, state, sold, self._calendar.of(state)))
@@ -239,7 +239,9 @@ class Drafting:
         for good in value.goods:
             if not good.code:
                 continue
-            group = asked.sold.get(good.code, here.setdefault(good.code, good.taxgrp))
+            group = asked.sold.get(good.code)
+            if group is None:
+                group = here.setdefault(good.code, good.taxgrp)
             if group != good.taxgrp:
                 letter = rates.letter(group)
                 raise Refused(Res.CODE_SOLD_IN_OTHER_GROUP, good.code, group, letter)

@@ -81,9 +81,12 @@ def shown(mark: str) -> str:
 
 def marks_of(document: Document) -> list[str]:
     """The marks of a document, each once."""
-    if document.receipt is None or not any(good.code_a or good.code_aa for good in document.receipt.goods):
+    if document.receipt is None:
         return []
-    return list(dict.fromkeys(mark for good in document.receipt.goods for mark in good.marks))
+    for good in document.receipt.goods:
+        if good.code_a or good.code_aa:
+            return list(dict.fromkeys(mark for good in document.receipt.goods for mark in good.marks))
+    return []
 
 
 def position_of(document: Document, mark: str) -> int:

@@ -16,6 +16,12 @@ from dmtwisted.results import Refused, Res, at_most
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 _LINE_BREAK = re.compile(r"\r?\n")
 
+_PLAIN = r"A-Za-zА-Яа-яЁёІіЇїЄєҐґ0-9 !.,\"№;:?*()<>|/@#$%^\-_+=~'&{}\[\]®©«»°±‘’“”–•—™„‰‹›"
+"""Characters that the tax service takes in names (docs/reference/http-interface.md#characters)."""
+_NOT_PLAIN = re.compile(f"[^{_PLAIN}]").search
+# The backslash is taken too, and it is in a written line break.
+_NOT_PRINTABLE = re.compile(rf"[^{_PLAIN}\\\n]")
+
 LINES = frozenset({"name", "comment", "comment_up", "comment_down"})
 """Members whose texts may have line breaks."""
 
@@ -31,7 +37,29 @@ _PAY = (
     *("comment", "comment_up", "comment_down", "paysys", "rrn", "cardmask", "term_id"),
     *("bank_id", "bank_name", "auth_code", "oper_type"),
 )
-_row_texts, _receipt_texts, _pay_texts = attrgetter(*_ROW), attrgetter(*_RECEIPT), attrgetter(*_PAY)
+_row_texts, _receipt_texts, pay_texts = attrgetter(*_ROW), attrgetter(*_RECEIPT), attrgetter(*_PAY)
+"""All texts of a row but its marks, of a receipt, and of a payment."""
+
+
+def all_plain(receipt: ReceiptRequest) -> bool:
+    """Whether every text of ``receipt`` but its marks is one that nobody would refuse or change.
+
+    One look at all of them is enough for almost every receipt.
+    """
+    texts = [*_receipt_texts(receipt)]
+    for row in receipt.rows:
+        texts += _row_texts(row)
+    for pay in receipt.pays:
+        texts += pay_texts(pay)
+    whole = "".join(texts)
+    return len(whole) <= LONGEST_PAY and not _NOT_PLAIN(whole)
+
+
+def printable(text: str) -> str:
+    """``text`` with `?` for each character that the tax service refuses; a written ``\\n`` is a line break."""
+    if not text:
+        return text
+    return _NOT_PRINTABLE.sub("?", text.replace("\r\n", "\n").replace("\\n", "\n"))
 
 
 def check_row(row: RowRequest, index: int) -> None:
@@ -62,7 +90,7 @@ def check_pay(pay: PayRequest, path: str) -> None:
 
     :raises Refused: 1089, or 2000 when they are longer than those of any bank.
     """
-    texts = _pay_texts(pay)
+    texts = pay_texts(pay)
     whole = "".join(texts)
     if len(whole) > LONGEST_PAY:
         raise malformed(path, at_most(LONGEST_PAY, len(whole)))

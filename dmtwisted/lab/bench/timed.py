@@ -75,7 +75,13 @@ def watch(steps: Watch) -> None:
     # The names as those modules use them, which is not what they export.
     dispatch: Any = import_module("dmtwisted.dispatch")
     bookkeeping: Any = import_module("dmtwisted.registers.bookkeeping")
-    read = dispatch.read_task
+    decoded, read = dispatch.plain_sale, dispatch.read_task
+
+    def plain_sale(body: bytes) -> Any:
+        found = decoded(body)
+        if found is not None:
+            steps.reached("read")
+        return found
 
     def read_task(*arguments: Any) -> Any:
         found = read(*arguments)
@@ -98,7 +104,8 @@ def watch(steps: Watch) -> None:
         steps.reached("outcome.about-to-be-stored")
         return made(*arguments, **members)
 
-    dispatch.read_task, dispatch.Dispatcher.execute, bookkeeping.Outcome = read_task, timed, outcome
+    dispatch.plain_sale, dispatch.read_task = plain_sale, read_task
+    dispatch.Dispatcher.execute, bookkeeping.Outcome = timed, outcome
 
 
 def main(arguments: list[str]) -> int:
