@@ -99,7 +99,7 @@ class Asking:
 
     def submitted(self, submit: Callable[[S], Submitting], submission: S) -> Awaitable[ChannelOutcome]:
         """The outcome of a document, which is waited for only while there is time to ask for it afterwards."""
-        left = self._left if self._channel.remote else 0.0
+        left = self._left
         if left <= 0:
             return submit(submission)
         within = max(left - LEAST_S, PAUSE_S)

@@ -326,7 +326,8 @@ class Books:
     async def _sent(self, submission: Submission, first: bool) -> ChannelOutcome:
         """The outcome of one submission of a document."""
         reached("document.before-submit")
-        outcome = await (self.asking.submitted(self._deliver, submission) if first else self._deliver(submission))
+        waits = first and self.channel.remote
+        outcome = await (self.asking.submitted(self._deliver, submission) if waits else self._deliver(submission))
         if isinstance(outcome, Accepted):
             if not submission.stays_here:
                 self._observed.worked()
@@ -356,25 +357,25 @@ class Books:
 
     async def _complete(self, n: int, submissions: Sequence[Submission], warnings: list[Warning]) -> bytes:
         """Take accepted documents into the state, store both with the answer, and return the answer."""
-        after, now = self.state.copy(), self.clock.now()
-        info = None
+        first, after, now = submissions[0], self.state.copy(), self.clock.now()
+        head, info, fiscal_numbers = first.document, None, {}
         for submission in submissions:
             document, fiscal_number = submission.document, submission.fiscal_number
+            fiscal_numbers[document.number] = fiscal_number
             totals.apply(after, document, fiscal_number, submission.sent, submission.session)
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
         after.unheard = self.unheard.stored()
         if info is not None and after.offline is not None:
             info.offline_left = offline_left(self._settings, after, now) or msgspec.UNSET
-        head = submissions[0].document
         answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)
         sold = {} if head.kind != documents.SALE else self._newly_sold(head)
-        request, step, reach = _kept_of(submissions), submissions[0].step, submissions[0].reach
+        request, step, reach = _kept_of(submissions), first.step, first.reach
         told = [] if step is None else self.rules.letters(head, self.n, now)
         if reach is not None:
             request = kept.without_reach(request)
-            told += letters(head, submissions[0].fiscal_number, reach, self.n, now)
+            told += letters(head, first.fiscal_number, reach, self.n, now)
         await self.store.conclude(
             Outcome(
                 n=n,
@@ -383,7 +384,7 @@ class Books:
                 at=now,
                 res=0,
                 answer=answer,
-                fiscal_numbers={submission.document.number: submission.fiscal_number for submission in submissions},
+                fiscal_numbers=fiscal_numbers,
                 register_state=stored,
                 shift=head.shift,
                 sold=sold,

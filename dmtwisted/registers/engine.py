@@ -179,7 +179,8 @@ class SoftwareRegister:
             return self._repeat(known, request, fingerprint, language)
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (KIND, request.tag) if tagged else (UNTAGGED, f"storno of {books.state.last.number}")
-        warnings += [warning_of(receipt, language) for receipt in told]
+        if told:
+            warnings += [warning_of(receipt, language) for receipt in told]
         uncoded = self._drafting.uncoded(draft, books.state)
         if uncoded:
             rows = ", ".join(str(index + 1) for index in uncoded)

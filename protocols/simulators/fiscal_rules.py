@@ -127,8 +127,7 @@ class Standing:
         :param now: the server's Kyiv time. :param tolerance: seconds by which the document's may differ; in a package
             it may be any time earlier. :param sums: returns what is wrong with the document's sums.
         """
-        refusal = self.judge_block(now)
-        if refusal is not None:
+        if self.blocked_until is not None and (refusal := self.judge_block(now)) is not None:
             return refusal
         early = (claim.issued - now).total_seconds()
         if early > tolerance or (not in_package and -early > tolerance):
