@@ -344,19 +344,21 @@ def document_info(document: Document, fiscal_number: str, after: RegisterState) 
 
 def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -> ReceiptInfo:
     """``info`` of ``document``, accepted as ``fiscal_number``; ``after`` is the register with it."""
-    number, mac, common = str(document.number), mac_of(document), _common(Occasion.of(document), after)
+    header, caller = document.header, document.caller
+    common = _common(header, caller.task, document.cashier, document.at, document.dtype, after)
+    number, mac = str(document.number), mac_of(document)
     qr = receipt_qr(document, fiscal_number)
     return ReceiptInfo(
         **common,
         dataid=document.number,
         doccode=fiscal_number,
         docno=number,
-        ispay=int(document.caller.paid),
+        ispay=int(caller.paid),
         shift_link=document.shift,
         shift_prev_link=document.shift - 1,
         qr=qr,
         mac=mac,
-        edrpou=document.header.fis_code,
+        edrpou=header.fis_code,
         printinfo=_print_info(document, fiscal_number, number, qr, mac, common["safe"], common["printheader"].dt),
     )
 
@@ -373,7 +375,7 @@ def report_info(
 ) -> ReportInfo:
     """``info`` of an X, a Z or a summary report over ``totals``; only a Z has a number."""
     return ReportInfo(
-        **_common(occasion, state),
+        **_common(*occasion, state),
         dataid=number,
         doccode=fiscal_number,
         docno=str(number) if number else "",
@@ -407,7 +409,7 @@ def report_info(
 def status_info(occasion: Occasion, state: RegisterState) -> StatusInfo:
     """``info`` of task 18."""
     return StatusInfo(
-        **_common(occasion, state),
+        **_common(*occasion, state),
         **_last(state),
         edrpou=occasion.header.fis_code,
         isFis=occasion.dtype,
@@ -419,13 +421,13 @@ def status_info(occasion: Occasion, state: RegisterState) -> StatusInfo:
 
 def number_info(occasion: Occasion, state: RegisterState) -> NumberInfo:
     """``info`` of task 20."""
-    return NumberInfo(**_common(occasion, state), **_last(state), edrpou=occasion.header.fis_code)
+    return NumberInfo(**_common(*occasion, state), **_last(state), edrpou=occasion.header.fis_code)
 
 
 def last_numbers_info(occasion: Occasion, state: RegisterState) -> LastNumbersInfo:
     """``info`` of task 21."""
     return LastNumbersInfo(
-        **_common(occasion, state),
+        **_common(*occasion, state),
         **_last(state),
         last_receipt_no=state.totals.last_docno_p,
         last_back_no=state.totals.last_docno_m,
@@ -433,8 +435,8 @@ def last_numbers_info(occasion: Occasion, state: RegisterState) -> LastNumbersIn
     )
 
 
-def _common(occasion: Occasion, state: RegisterState) -> dict[str, Any]:
-    header, task, cashier, at, dtype = occasion
+def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> dict[str, Any]:
+    """The members of every answer, made on this `Occasion`."""
     last = state.last
     isoffline = state.offline is not None
     return {
