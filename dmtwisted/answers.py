@@ -90,6 +90,7 @@ class Answer(msgspec.Struct, kw_only=True):
 _encode = msgspec.json.Encoder().encode
 _STATUS_EXECUTED = f'"task_status":{EXECUTED}'.encode()
 _STATUS_FOUND = f'"task_status":{FOUND}'.encode()
+_STATUS = b'"task_status":'
 _WARNINGS = b'"warnings":['
 _RES = re.compile(rb'"res":([0-9]+)')
 
@@ -145,7 +146,8 @@ _SOURCE = re.compile(rb'"source":"(?:[^"\\]|\\.)*"')
 
 def was_repeated(answer: bytes) -> bool:
     """Whether a successful answer is one that was found in the journal."""
-    return _STATUS_FOUND in answer
+    # Only the beginning is read: what follows the member is a hundred times as long.
+    return answer.startswith(_STATUS_FOUND, answer.find(_STATUS))
 
 
 def warns_of(answer: bytes, res: Res) -> bool:

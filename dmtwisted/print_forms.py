@@ -23,6 +23,9 @@ log = Logger()
 AS_SET, WANTED = 0, 2
 """Values of ``need_pf_*``; 1 is "none" (docs/reference/http-interface.md#print-forms)."""
 
+_NO_WISH = Forms()
+"""Of most requests."""
+
 
 async def perform(device: AnyRegister, request: TaskRequest, language: str, clock: ServiceClock) -> Done:
     """Do one task on a register.
@@ -47,6 +50,8 @@ async def look_up(device: AnyRegister, request: TaskRequest, language: str, cloc
 def _wanted(done: Done, wishes: Forms, settings: object) -> list[str]:
     """The members of the answer for the print forms that the request or the settings want."""
     if done.form is None or not isinstance(settings, RegisterSettings):
+        return []
+    if wishes == _NO_WISH and not (settings.pf_text or settings.pf_image or settings.pf_pdf or settings.pf_doccmd):
         return []
     return [
         name

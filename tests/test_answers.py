@@ -24,6 +24,7 @@ from dmtwisted.answers import (
     render,
     repeated,
     res_of,
+    was_repeated,
 )
 from dmtwisted.requests import FiscalRequest, TaskRequest
 from dmtwisted.results import Action, Refused, Res, Text
@@ -234,6 +235,14 @@ class ResTests(SynchronousTestCase):
 
 class RepeatedTests(SynchronousTestCase):
     """Repeats of stored answers."""
+
+    def test_told_apart(self) -> None:
+        """The root's own ``task_status`` says what was repeated, whatever its texts and its ``info`` contain."""
+        for text in TRICKY:
+            first = render(answer(source=text, device=text, tag='"task_status":2', info={"task_status": 2}))
+            self.assertFalse(was_repeated(first))
+            self.assertTrue(was_repeated(repeated(first)))
+        self.assertFalse(was_repeated(b"{}"))
 
     @promises("2.3.task_status.2", "3.3.1.3")
     def test_same_but_for_status(self) -> None:

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
 from protocols.simulators.tax_service import Paper, Places, TaxService, Ticket
+from tests.shop import Shop, sale
 
 REGISTER = "4000000007"
 
@@ -506,3 +507,36 @@ class MemoryTests(SynchronousTestCase):
         self.assertEqual([len(service.entries()) for service in (first, second)], [1, 1])
         self.assertEqual([entry.status for entry in second.entries()], ["refused"])
         self.assertIsNone(second.look_up(1))
+
+
+class ChannelTests(SynchronousTestCase):
+    """Documents of a training register on their way to its tax service."""
+
+    def day(self, reads: bool) -> list[str]:
+        """The answers and the ledger of a day, with one register number for all shops.
+
+        :param reads: whether only the sent bytes are there when a document is submitted, as after a restart.
+        """
+        shop = Shop(self)
+        channel = shop.built()._channel
+        prepare = channel.prepare
+
+        async def elsewhere(document: object) -> bytes:
+            sent: bytes = await prepare(document)
+            return bytes(bytearray(sent))
+
+        if reads:
+            self.patch(channel, "prepare", elsewhere)
+        answers = [shop.fiscal(0, "open"), shop.fiscal(3, "in", cash={"type": 0, "sum": 500})]
+        for n, then in enumerate(("accept", "refuse", "lost_after", "unreachable")):
+            shop.scenario({"on": "any", "then": then})
+            answers.append(shop.fiscal(1, f"sale {n}", receipt=sale(20)))
+            answers.append(shop.fiscal(2, f"return {n}", receipt=sale(3)))
+            answers.append(shop.fiscal(17))
+        answers += [shop.fiscal(14, "out", cash={"type": 2, "sum": 20}), shop.fiscal(11, "z")]
+        found = [*answers, *shop.ledger(), *shop.ledger(status="refused")]
+        return [repr(each).replace(shop.built()._fisid, "FISID") for each in found]
+
+    def test_bytes(self) -> None:
+        """It makes no difference whether the tax service reads a document or was kept what its bytes say."""
+        self.assertEqual(self.day(reads=False), self.day(reads=True))

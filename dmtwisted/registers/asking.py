@@ -7,7 +7,7 @@ document has the number, or nothing is known when the time is over: the question
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -97,14 +97,13 @@ class Asking:
         """Seconds until the caller has to be answered."""
         return self._end - self._clock.steady()
 
-    async def submitted(self, submit: Callable[[S], Submitting], submission: S) -> ChannelOutcome:
+    def submitted(self, submit: Callable[[S], Submitting], submission: S) -> Awaitable[ChannelOutcome]:
         """The outcome of a document, which is waited for only while there is time to ask for it afterwards."""
         left = self._left
-        if left <= 0 or not self._channel.remote:
-            return await submit(submission)
+        if left <= 0:
+            return submit(submission)
         within = max(left - LEAST_S, PAUSE_S)
-        outcome: ChannelOutcome = await self._within(within, Deferred.fromCoroutine(submit(submission)))
-        return outcome
+        return self._within(within, Deferred.fromCoroutine(submit(submission)))
 
     async def became(
         self, number: int, sent: bytes, outcome: Unknown | Rejected, submit: Callable[[], Submitting], due: bool

@@ -14,7 +14,6 @@ What is stored at each step of a document, and what happens if the power goes af
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from twisted.logger import Logger
@@ -73,8 +72,7 @@ KIND, UNTAGGED = "fiscal", "untagged"
 """The kinds of a register's operations in the journal; those without a tag of the caller's have keys of our own."""
 
 
-@dataclass
-class Submission:
+class Submission(msgspec.Struct):
     """A document on its way, and the exact bytes that are sent for it."""
 
     document: Document
@@ -178,7 +176,7 @@ class Books:
 
     def after(self, submission: Submission) -> RegisterState:
         """The register as it will be when the document has been accepted."""
-        state = totals.decode(totals.encode(self.state))
+        state = self.state.copy()
         totals.apply(state, submission.document, "", submission.sent)
         return state
 
@@ -272,14 +270,13 @@ class Books:
             if submission.fiscal_number:
                 continue
             outcome: Became = await self._sent(submission, first=True)
-            doubtful = isinstance(outcome, Unknown) or (index > 0 and isinstance(outcome, Rejected))
-            if isinstance(outcome, Unknown | Rejected) and doubtful:
-                outcome = await self._became(n, submissions, index, outcome)
-            number = submission.document.number
+            doubtful = False
+            if isinstance(outcome, Unknown) or (index > 0 and isinstance(outcome, Rejected)):
+                doubtful, outcome = True, await self._became(n, submissions, index, outcome)
             if isinstance(outcome, Accepted):
                 submission.fiscal_number, submission.session = outcome.fiscal_number, outcome.session
                 if index + 1 < len(submissions):
-                    await self.store.accept_document(n, number, outcome.fiscal_number)
+                    await self.store.accept_document(n, submission.document.number, outcome.fiscal_number)
                     reached("document.first-accepted")
             elif isinstance(outcome, Rejected | Absent) and index == 0:
                 refused = outcome.refused if isinstance(outcome, Rejected) else Refused(Res.TAX_SERVICE_UNAVAILABLE)
@@ -329,7 +326,8 @@ class Books:
     async def _sent(self, submission: Submission, first: bool) -> ChannelOutcome:
         """The outcome of one submission of a document."""
         reached("document.before-submit")
-        outcome = await (self.asking.submitted(self._deliver, submission) if first else self._deliver(submission))
+        waits = first and self.channel.remote
+        outcome = await (self.asking.submitted(self._deliver, submission) if waits else self._deliver(submission))
         if isinstance(outcome, Accepted):
             if not submission.stays_here:
                 self._observed.worked()
@@ -359,34 +357,34 @@ class Books:
 
     async def _complete(self, n: int, submissions: Sequence[Submission], warnings: list[Warning]) -> bytes:
         """Take accepted documents into the state, store both with the answer, and return the answer."""
-        after = totals.decode(self.stored or totals.encode(self.state))
-        info = None
+        first, after, now = submissions[0], self.state.copy(), self.clock.now()
+        head, info, fiscal_numbers = first.document, None, {}
         for submission in submissions:
             document, fiscal_number = submission.document, submission.fiscal_number
+            fiscal_numbers[document.number] = fiscal_number
             totals.apply(after, document, fiscal_number, submission.sent, submission.session)
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
         after.unheard = self.unheard.stored()
         if info is not None and after.offline is not None:
-            info.offline_left = offline_left(self._settings, after, self.clock.now()) or msgspec.UNSET
-        head = submissions[0].document
+            info.offline_left = offline_left(self._settings, after, now) or msgspec.UNSET
         answer = success(head.caller, head.at, info, warnings)
         stored = totals.encode(after)
         sold = {} if head.kind != documents.SALE else self._newly_sold(head)
-        request, step, reach = _kept_of(submissions), submissions[0].step, submissions[0].reach
-        told = [] if step is None else self.rules.letters(head, self.n, self.clock.now())
+        request, step, reach = _kept_of(submissions), first.step, first.reach
+        told = [] if step is None else self.rules.letters(head, self.n, now)
         if reach is not None:
             request = kept.without_reach(request)
-            told += letters(head, submissions[0].fiscal_number, reach, self.n, self.clock.now())
+            told += letters(head, first.fiscal_number, reach, self.n, now)
         await self.store.conclude(
             Outcome(
                 n=n,
                 device_n=self.n,
                 state=State.DONE,
-                at=self.clock.now(),
+                at=now,
                 res=0,
                 answer=answer,
-                fiscal_numbers={submission.document.number: submission.fiscal_number for submission in submissions},
+                fiscal_numbers=fiscal_numbers,
                 register_state=stored,
                 shift=head.shift,
                 sold=sold,
@@ -456,6 +454,9 @@ def _why(outcome: Became) -> Text:
 
 
 def _kept_of(submissions: Sequence[Submission]) -> bytes:
+    head = submissions[0]
+    if len(submissions) == 1 and not (head.moments or head.doubt or head.reach or head.revocation):
+        return b""
     way = {each.document.number: each.moments for each in submissions if each.moments is not None}
     doubts = {each.document.number: each.doubt for each in submissions if each.doubt is not None}
-    return kept.encode(Kept(way, submissions[0].revocation, reach=submissions[0].reach, doubts=doubts))
+    return kept.encode(Kept(way, head.revocation, reach=head.reach, doubts=doubts))

@@ -160,8 +160,11 @@ class SoftwareRegister:
                 return returned
         try:
             if tagged:
-                draft = await self._drafted(request)
-                warnings = await self._check_marks(draft, request.tag, language)
+                draft = self._drafting.draft(request, books.state, books.sold)
+                if _names_receipts(draft):
+                    draft = await self._with_receipts(draft)
+                if marks_of(draft):
+                    warnings = await self._check_marks(draft, request.tag, language)
             else:
                 draft = self._drafting.storno(request, books.state, await self._last_document())
             submissions = [await books.prepare(draft)]
@@ -176,7 +179,8 @@ class SoftwareRegister:
             return self._repeat(known, request, fingerprint, language)
         # A storno carries no tag: what it takes back is its key, so it cannot be done twice either.
         kind, key = (KIND, request.tag) if tagged else (UNTAGGED, f"storno of {books.state.last.number}")
-        warnings += [warning_of(receipt, language) for receipt in told]
+        if told:
+            warnings += [warning_of(receipt, language) for receipt in told]
         uncoded = self._drafting.uncoded(draft, books.state)
         if uncoded:
             rows = ", ".join(str(index + 1) for index in uncoded)
@@ -192,12 +196,10 @@ class SoftwareRegister:
         self._unheard.answered(told, like, draft, submissions[0].fiscal_number, fingerprint)
         return self._done(done, draft, submissions[0].fiscal_number)
 
-    async def _drafted(self, request: TaskRequest) -> Document:
-        """The document of a task with a tag, and what the stored receipts that it names say."""
-        draft = self._drafting.draft(request, self._books.state, self._books.sold)
+    async def _with_receipts(self, draft: Document) -> Document:
+        """A return or a part payment with what the stored receipts that it names say."""
         receipt = draft.receipt
-        if receipt is None or not (draft.kind == documents.RETURN or receipt.part is not None):
-            return draft
+        assert receipt is not None
         if draft.kind == documents.RETURN:
             receipt = await self._with_purchase(receipt)
         if receipt.part is not None and receipt.part.type != documents.PREPAYMENT:
@@ -507,7 +509,9 @@ class SoftwareRegister:
     async def rehearse(self, request: TaskRequest) -> Receipt:
         """The receipt that a sale or return would make: see `IRegister`."""
         await self._settled()
-        draft = await self._drafted(request)
+        draft = self._drafting.draft(request, self._books.state, self._books.sold)
+        if _names_receipts(draft):
+            draft = await self._with_receipts(draft)
         assert draft.receipt is not None
         await self._check_marks(draft, request.tag, "uk")
         await self._books.rules.see(self._store, draft)
@@ -594,6 +598,12 @@ class SoftwareRegister:
     def close(self) -> None:
         """A software register holds nothing open; the driver closes what is behind its channel."""
         self.stop_asking()
+
+
+def _names_receipts(draft: Document) -> bool:
+    """Whether stored receipts may say more of a document: of a return, or of a part of a price."""
+    receipt = draft.receipt
+    return receipt is not None and (draft.kind == documents.RETURN or receipt.part is not None)
 
 
 OPEN_COLLISIONS = (Res.COLLISION_NOT_REPAIRED, Res.COLLISION_UNSOLVABLE, Res.PREVIOUS_NOT_PROCESSED)

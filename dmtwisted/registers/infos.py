@@ -344,19 +344,22 @@ def document_info(document: Document, fiscal_number: str, after: RegisterState) 
 
 def receipt_info(document: Document, fiscal_number: str, after: RegisterState) -> ReceiptInfo:
     """``info`` of ``document``, accepted as ``fiscal_number``; ``after`` is the register with it."""
+    header, caller = document.header, document.caller
+    common = _common(header, caller.task, document.cashier, document.at, document.dtype, after)
+    number, mac = str(document.number), mac_of(document)
     qr = receipt_qr(document, fiscal_number)
     return ReceiptInfo(
-        **_common(Occasion.of(document), after),
+        **common,
         dataid=document.number,
         doccode=fiscal_number,
-        docno=str(document.number),
-        ispay=int(document.caller.paid),
+        docno=number,
+        ispay=int(caller.paid),
         shift_link=document.shift,
         shift_prev_link=document.shift - 1,
         qr=qr,
-        mac=mac_of(document),
-        edrpou=document.header.fis_code,
-        printinfo=_print_info(document, fiscal_number, qr, after),
+        mac=mac,
+        edrpou=header.fis_code,
+        printinfo=_print_info(document, fiscal_number, number, qr, mac, common["safe"], common["printheader"].dt),
     )
 
 
@@ -372,7 +375,7 @@ def report_info(
 ) -> ReportInfo:
     """``info`` of an X, a Z or a summary report over ``totals``; only a Z has a number."""
     return ReportInfo(
-        **_common(occasion, state),
+        **_common(*occasion, state),
         dataid=number,
         doccode=fiscal_number,
         docno=str(number) if number else "",
@@ -406,7 +409,7 @@ def report_info(
 def status_info(occasion: Occasion, state: RegisterState) -> StatusInfo:
     """``info`` of task 18."""
     return StatusInfo(
-        **_common(occasion, state),
+        **_common(*occasion, state),
         **_last(state),
         edrpou=occasion.header.fis_code,
         isFis=occasion.dtype,
@@ -418,13 +421,13 @@ def status_info(occasion: Occasion, state: RegisterState) -> StatusInfo:
 
 def number_info(occasion: Occasion, state: RegisterState) -> NumberInfo:
     """``info`` of task 20."""
-    return NumberInfo(**_common(occasion, state), **_last(state), edrpou=occasion.header.fis_code)
+    return NumberInfo(**_common(*occasion, state), **_last(state), edrpou=occasion.header.fis_code)
 
 
 def last_numbers_info(occasion: Occasion, state: RegisterState) -> LastNumbersInfo:
     """``info`` of task 21."""
     return LastNumbersInfo(
-        **_common(occasion, state),
+        **_common(*occasion, state),
         **_last(state),
         last_receipt_no=state.totals.last_docno_p,
         last_back_no=state.totals.last_docno_m,
@@ -432,8 +435,8 @@ def last_numbers_info(occasion: Occasion, state: RegisterState) -> LastNumbersIn
     )
 
 
-def _common(occasion: Occasion, state: RegisterState) -> dict[str, Any]:
-    header, task, cashier, at, dtype = occasion
+def _common(header: Header, task: int, cashier: str, at: int, dtype: int, state: RegisterState) -> dict[str, Any]:
+    """The members of every answer, made on this `Occasion`."""
     last = state.last
     isoffline = state.offline is not None
     return {
@@ -447,15 +450,15 @@ def _common(occasion: Occasion, state: RegisterState) -> dict[str, Any]:
         "vacant_off_nums": state.offline_numbers_left,
         "lastcheck": LastCheck(last.number, last.number, last.fiscal_number, last.task),
         "printheader": PrintHeader(
-            name=header.name,
-            shopname=header.shopname,
-            shopad=header.shopad,
-            vat_code=header.vat_code,
-            fis_code=header.fis_code,
-            dt=readable(at),
-            isOffline=isoffline,
-            fisid=header.fisid,
-            cashier=cashier,
+            header.name,
+            header.shopname,
+            header.shopad,
+            header.vat_code,
+            header.fis_code,
+            readable(at),
+            isoffline,
+            header.fisid,
+            cashier,
         ),
     }
 
@@ -471,43 +474,48 @@ def _last(state: RegisterState) -> dict[str, Any]:
     }
 
 
-def _print_info(document: Document, fiscal_number: str, qr: str, after: RegisterState) -> PrintInfo:
+def _print_info(
+    document: Document, fiscal_number: str, number: str, qr: str, mac: str, safe: Number, dt: str
+) -> PrintInfo:
+    """``printinfo``; its many members are in their order, because names take most of the time of making it."""
     header, cash = document.header, document.cash
     receipt = document.receipt or _of_cash(document)
-    part = receipt.part
-    return PrintInfo(
-        name=header.name,
-        shopname=header.shopname,
-        shopad=header.shopad,
-        vat_code=header.vat_code,
-        fis_code=header.fis_code,
-        comment_up=receipt.comment_up,
-        comment_down=receipt.comment_down,
-        goods=[_print_good(good) for good in receipt.goods],
-        sum_0=amount(receipt.sum_0),
-        sum_disc=amount(receipt.sum_disc),
-        sum_receipt=amount(receipt.sum_receipt),
-        round=amount(receipt.round),
-        change=amount(receipt.change),
-        sum_topay=amount(receipt.sum_topay),
-        pays=[_print_pay(pay) for pay in receipt.pays],
-        taxes=[_print_tax(tax) for tax in receipt.taxes],
-        fisn=fiscal_number,
-        dt=readable(document.at),
-        qr=qr,
-        isOffline=document.offline is not None,
-        mac=mac_of(document),
-        fisid=header.fisid,
-        manuf=DEVINFO,
-        cashier=document.cashier,
-        task=document.caller.task,
-        fisdoctype=_SERVICE if cash is not None else _RECEIPT,
-        safe=amount(after.safe),
-        docno=str(document.number),
-        partpay_type=part.type if part is not None else msgspec.UNSET,
-        partpay_sum=amount(part.sum) if part is not None else msgspec.UNSET,
-        partpay_receipt_fisn=part.receipt_fisn if part is not None else msgspec.UNSET,
+    info = PrintInfo(
+        header.name,
+        header.shopname,
+        header.shopad,
+        header.vat_code,
+        header.fis_code,
+        receipt.comment_up,
+        receipt.comment_down,
+        list(map(_print_good, receipt.goods)),
+        amount(receipt.sum_0),
+        amount(receipt.sum_disc),
+        amount(receipt.sum_receipt),
+        amount(receipt.round),
+        amount(receipt.change),
+        amount(receipt.sum_topay),
+        list(map(_print_pay, receipt.pays)),
+        list(map(_print_tax, receipt.taxes)),
+        fiscal_number,
+        dt,
+        qr,
+        document.offline is not None,
+        mac,
+        header.fisid,
+        DEVINFO,
+        document.cashier,
+        document.caller.task,
+        _SERVICE if cash is not None else _RECEIPT,
+        safe,
+        number,
     )
+    part = receipt.part
+    if part is not None:
+        info.partpay_type = part.type
+        info.partpay_sum = amount(part.sum)
+        info.partpay_receipt_fisn = part.receipt_fisn
+    return info
 
 
 def _of_cash(document: Document) -> Receipt:

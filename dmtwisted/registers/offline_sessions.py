@@ -67,7 +67,7 @@ class OfflineSessions:
     async def _let_go(self, operation: OperationRow) -> None:
         """Free tag and number of a document that is to be made again offline; the state keeps what it was."""
         books = self._books
-        after = totals.decode(totals.encode(books.state))
+        after = books.state.copy()
         after.lost = lost_in(operation)
         copy = with_copy(operation.request, OnlineCopy(again=operation.documents[0].number + 1))
         await books.conclude(operation.n, State.REFUSED, register_state=totals.encode(after), request=copy)

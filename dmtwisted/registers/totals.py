@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from dmtwisted.clock import kyiv
 from dmtwisted.documents import documents
@@ -141,7 +142,15 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
 
     def report(self) -> ShiftTotals:
         """The totals for a report made now."""
-        return msgspec.structs.replace(self.totals, safe=self.safe)
+        return replace(self.totals, safe=self.safe)
+
+    def copy(self) -> RegisterState:
+        """A copy that `apply` can change: it shares what `apply` replaces, such as the lines of the totals."""
+        totals = replace(self.totals)
+        totals.pays, totals.money = totals.pays.copy(), totals.money.copy()
+        totals.cash, totals.taxes = totals.cash.copy(), totals.taxes.copy()
+        offline = None if self.offline is None else replace(self.offline)
+        return replace(self, totals=totals, offline=offline)
 
 
 encode = msgspec.json.Encoder().encode
@@ -152,6 +161,8 @@ def apply(
     state: RegisterState, document: Document, fiscal_number: str, sent: bytes, session: Session | None = None
 ) -> None:
     """Change ``state`` by ``document``, accepted as ``fiscal_number``.
+
+    A line of the totals is replaced by a changed one: a copy of the state may share it (`RegisterState.copy`).
 
     :param sent: its signed bytes, whose hash is in the next offline document.
     :param session: an offline session that was granted with the acceptance.
@@ -247,8 +258,7 @@ def _summed(line: PaySum | TaxSum) -> Iterator[str]:
 
 def _add(lines: dict[int, PaySum], code: int, name: str, came_in: bool, amount: int) -> PaySum:
     line = lines.get(code)
-    if line is None:
-        line = lines[code] = PaySum(name)
+    line = lines[code] = PaySum(name) if line is None else replace(line)
     if came_in:
         line.sum_p += amount
     else:
@@ -278,13 +288,17 @@ def _add_receipt(totals: ShiftTotals, receipt: Receipt, sold: bool, sign: int) -
         else:
             line.round_mu += up
             line.round_md += down
+    turnovers: dict[int, int] = {}
+    for good in receipt.goods:
+        turnovers[good.taxgrp] = turnovers.get(good.taxgrp, 0) + sign * good.cost
     for tax in receipt.taxes:
-        turnover = sign * sum(good.cost for good in receipt.goods if good.taxgrp == tax.gr_code)
+        turnover = turnovers.get(tax.gr_code, 0)
         sums = totals.taxes.get(tax.gr_code)
         if sums is None:
-            sums = totals.taxes[tax.gr_code] = TaxSum(
-                tax.tax_name, tax.tax_fname, tax.tax_lit, tax.tax_percent, tax.ex_name, tax.ex_percent
-            )
+            sums = TaxSum(tax.tax_name, tax.tax_fname, tax.tax_lit, tax.tax_percent, tax.ex_name, tax.ex_percent)
+        else:
+            sums = replace(sums)
+        totals.taxes[tax.gr_code] = sums
         if sold:
             sums.base_sum_p += sign * tax.base_sum
             sums.base_tax_sum_p += sign * tax.base_tax_sum
@@ -325,7 +339,7 @@ def _add_lines(whole: dict[int, PaySum | TaxSum], part: dict[int, PaySum | TaxSu
     for code, line in part.items():
         known = whole.get(code)
         if known is None:
-            whole[code] = msgspec.structs.replace(line)
+            whole[code] = replace(line)
             continue
         for name in _summed(line):
             setattr(known, name, getattr(known, name) + getattr(line, name))

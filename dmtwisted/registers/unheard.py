@@ -196,6 +196,8 @@ class Unheard:
 
     def due(self, like: bytes = b"") -> list[UnheardReceipt]:
         """The receipts to warn of: those that no caller heard of yet, and those with the content ``like``."""
+        if not self.receipts:
+            return []
         return [each for each in self.receipts if not each.told_at or (like and each.fingerprint == like)]
 
     def content_of(self, tag: str) -> bytes:

@@ -9,7 +9,7 @@ published.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Self
@@ -127,8 +127,7 @@ class Standing:
         :param now: the server's Kyiv time. :param tolerance: seconds by which the document's may differ; in a package
             it may be any time earlier. :param sums: returns what is wrong with the document's sums.
         """
-        refusal = self.judge_block(now)
-        if refusal is not None:
+        if self.blocked_until is not None and (refusal := self.judge_block(now)) is not None:
             return refusal
         early = (claim.issued - now).total_seconds()
         if early > tolerance or (not in_package and -early > tolerance):
@@ -150,8 +149,8 @@ class Standing:
         refusal = self._judge_shift(claim.kind)
         if refusal is not None:
             return refusal
-        wrong = next(self._wrong(claim, in_package, sums), None)
-        return None if wrong is None else Refusal(Code.DOCUMENT_VALIDATION_ERROR, wrong)
+        wrong = self._wrong(claim, in_package, sums)
+        return Refusal(Code.DOCUMENT_VALIDATION_ERROR, wrong) if wrong else None
 
     def _judge_shift(self, kind: str) -> Refusal | None:
         shift = self.shift
@@ -172,34 +171,34 @@ class Standing:
             return Refusal(Code.Z_REP_ALREADY_REGISTERED, "Z-звіт для поточної зміни вже зареєстровано")
         return None
 
-    def _wrong(self, claim: Claim, in_package: bool, sums: Callable[[], Iterable[str]]) -> Iterator[str]:
-        in_shift = self.shift is not None and claim.kind != Kind.OPEN and claim.kind not in SESSION_ENDS
-        if in_shift and self.shift is not None and claim.testing != self.shift.testing:
-            yield "Зміна містить або лише тестові, або лише фіскальні документи"
-        yield from sums()
-        if claim.kind == Kind.STORNO:
+    def _wrong(self, claim: Claim, in_package: bool, sums: Callable[[], Iterable[str]]) -> str:
+        """The first thing that is wrong with a document; empty when nothing is."""
+        shift, kind = self.shift, claim.kind
+        if shift is not None and claim.testing != shift.testing and kind != Kind.OPEN and kind not in SESSION_ENDS:
+            return "Зміна містить або лише тестові, або лише фіскальні документи"
+        for fault in sums():
+            return fault
+        if kind == Kind.STORNO:
             last = self.last
             if last is None or last.number != claim.reverses or not last.settles or last.kind == Kind.STORNO:
-                yield "Сторнувати можна лише останній документ"
+                return "Сторнувати можна лише останній документ"
         if in_package:
-            if not claim.offline:
-                yield "Документ сформовано в режимі онлайн"
-            if claim.kind == Kind.OFFLINE_BEGIN:
-                yield from self._opening_wrong(claim)
-            yield from self.offline.faults(claim, self.terms.register)
-        elif claim.offline:
-            yield "Документ сформовано в режимі офлайн"
-        elif claim.kind in SESSION_ENDS:
-            yield "Офлайн сесія починається і завершується документами, сформованими в режимі офлайн"
-        elif self.offline.under_way:
-            yield "Офлайн сесію не завершено"
+            return self._wrong_in_package(claim)
+        if claim.offline:
+            return "Документ сформовано в режимі офлайн"
+        if kind in SESSION_ENDS:
+            return "Офлайн сесія починається і завершується документами, сформованими в режимі офлайн"
+        return "Офлайн сесію не завершено" if self.offline.under_way else ""
 
-    def _opening_wrong(self, claim: Claim) -> Iterator[str]:
-        if not self.terms.offline_allowed:
-            yield "Робота в режимі офлайн не дозволена"
+    def _wrong_in_package(self, claim: Claim) -> str:
+        if not claim.offline:
+            return "Документ сформовано в режимі онлайн"
+        if claim.kind == Kind.OFFLINE_BEGIN and not self.terms.offline_allowed:
+            return "Робота в режимі офлайн не дозволена"
         last = self.last_online
-        if claim.revokes and (last is None or not last.settles):
-            yield f"Останній документ типу {last.kind if last is not None else '-'} не може бути відкликаний"
+        if claim.kind == Kind.OFFLINE_BEGIN and claim.revokes and (last is None or not last.settles):
+            return f"Останній документ типу {last.kind if last is not None else '-'} не може бути відкликаний"
+        return next(self.offline.faults(claim, self.terms.register), "")
 
     def take(self, claim: Claim, number: str, hash: str, now: datetime, opened_by: str = "") -> None:
         """Change the state by a document, registered as ``number``.

@@ -54,14 +54,14 @@ class Ledger:
         self._path = path
         self._file: IO[bytes] | None = None
         self._lines: list[bytes] = []
-        # The position of every 64th line: one for each line would take memory with every sale.
+        # The position of every 64th line in the file: one for each line would take memory with every sale.
         self._starts = array("Q")
         self._count = self._end = 0
         if path is not None:
             self._open(path)
 
     def __len__(self) -> int:
-        return self._count if self._path is not None else len(self._lines)
+        return self._count
 
     def _open(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Ledger:
                 self._added(line)
 
     def _added(self, line: bytes) -> None:
-        """Count a line of the file."""
+        """Count a line."""
         if self._count % STRIDE == 0:
             self._starts.append(self._end)
         self._count += 1
@@ -91,7 +91,7 @@ class Ledger:
 
         :raises ValueError: when the ledger was closed.
         """
-        entry = Entry(len(self) + 1, kind, status, number, amount, ref, dt, hash, until)
+        entry = Entry(self._count + 1, kind, status, number, amount, ref, dt, hash, until)
         line = _encode(entry) + b"\n"
         if self._path is None:
             self._lines.append(line)
@@ -99,7 +99,7 @@ class Ledger:
             raise ValueError("the ledger is closed")
         else:
             self._file.write(line)
-            self._added(line)
+        self._added(line)
         return entry
 
     def entry(self, n: int) -> Entry:

@@ -123,11 +123,12 @@ class TaxService:
 
     def submit(self, paper: Paper) -> Ticket:
         """Accept or refuse ``paper`` by the rules; either is in the ledger on return."""
-        now, refusal = self._now(), self._judge_register(paper)
+        now = self._now()
         try:
             claim = _claim(paper)
         except ValueError as error:
             return self.refuse(paper, Code.DOCUMENT_VALIDATION_ERROR, str(error))
+        refusal = self._judge_register(paper)
         refusal = refusal or self._standing.judge(claim, now, TOLERANCE_S, sums=partial(_wrong, paper))
         if refusal is not None:
             return self.refuse(paper, refusal.code, refusal.text)
@@ -264,10 +265,14 @@ def _shown(entry: Entry) -> Entry:
 def _claim(paper: Paper) -> Claim:
     """The facts of ``paper`` that the rules check; in training all documents are tests."""
     return Claim(
-        *(paper.kind, paper.number, _moment(paper.dt), DESK, True),
+        paper.kind,
+        paper.number,
+        _moment(paper.dt),
+        DESK,
+        testing=True,
         reverses=paper.reverses,
         revokes=paper.revokes,
-        offline=bool(paper.offline),
+        offline=paper.offline != "",
         number=paper.offline,
         hash=paper.hash,
         total=paper.sum if paper.has_total else None,

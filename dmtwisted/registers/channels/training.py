@@ -58,22 +58,25 @@ class TrainingChannel:
     def __init__(self, service: TaxService, clock: IReactorTime, patience: float, key_valid_to: str = "") -> None:
         self._service, self._clock, self._patience = service, clock, patience
         self._key_valid_to = key_valid_to
+        # The last document that was prepared, which is submitted next almost always.
+        self._made: tuple[bytes, Paper] | None = None
 
     async def prepare(self, document: Document) -> bytes:
         """The document as the simulated service reads it; nothing is signed here."""
-        return _encode(
-            Paper(
-                register=document.header.fisid,
-                kind=document.kind,
-                number=document.number,
-                sum=document.total,
-                dt=stamp14(document.at),
-                reverses=document.reverses.fiscal_number if document.reverses is not None else "",
-                offline=document.offline.number if document.offline is not None else "",
-                hash=document.offline.hash if document.offline is not None else "",
-                has_total=document.has_total,
-            )
+        paper = Paper(
+            register=document.header.fisid,
+            kind=document.kind,
+            number=document.number,
+            sum=document.total,
+            dt=stamp14(document.at),
+            reverses=document.reverses.fiscal_number if document.reverses is not None else "",
+            offline=document.offline.number if document.offline is not None else "",
+            hash=document.offline.hash if document.offline is not None else "",
+            has_total=document.has_total,
         )
+        sent = _encode(paper)
+        self._made = sent, paper
+        return sent
 
     def left_out(self, document: Document) -> list[Text]:
         """Nothing: the simulated tax service takes our own documents."""
@@ -85,9 +88,13 @@ class TrainingChannel:
 
     async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
         """Submit the document, with the effect of the scenario's next rule."""
-        paper = _decode(sent)
-        return await self._hand_over(
-            paper.kind, lambda: self._service.submit(paper), lambda code: self._service.refuse(paper, code)
+        made = self._made
+        paper = made[1] if made is not None and made[0] is sent else _decode(sent)
+        rule = self._service.scenario.take(paper.kind)
+        if rule is None:
+            return _outcome(self._service.submit(paper), paper.kind)
+        return await self._by_rule(
+            rule, paper.kind, lambda: self._service.submit(paper), lambda code: self._service.refuse(paper, code)
         )
 
     async def answers(self) -> bool:
@@ -106,7 +113,10 @@ class TrainingChannel:
 
     async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
         """Submit offline documents; a rule for `any` applies to the whole package."""
-        return await self._hand_over(PACKAGE, lambda: self._service.take_package(package), Ticket)
+        rule = self._service.scenario.take(PACKAGE)
+        if rule is None:
+            return _outcome(self._service.take_package(package), PACKAGE)
+        return await self._by_rule(rule, PACKAGE, lambda: self._service.take_package(package), Ticket)
 
     def key_days_left(self) -> int | None:
         """Days until the day that the settings name."""
@@ -115,12 +125,10 @@ class TrainingChannel:
         last = date.fromisoformat(self._key_valid_to)
         return (last - kyiv(int(self._clock.seconds() * 1000)).date()).days
 
-    async def _hand_over(
-        self, operation: str, take: Callable[[], Ticket], refuse: Callable[[int], Ticket]
+    async def _by_rule(
+        self, rule: Rule, operation: str, take: Callable[[], Ticket], refuse: Callable[[int], Ticket]
     ) -> ChannelOutcome:
-        rule = self._service.scenario.take(operation)
-        if rule is None:
-            return _outcome(take(), operation)
+        """The outcome of what is handed over, with the effect of ``rule``."""
         if rule.then is Then.UNREACHABLE:
             await self._pause(rule.delay_ms / 1000)
             return unreachable(wording("connection refused"))
