@@ -227,6 +227,13 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
         _add_seal(db, n, device_n, content)
 
 
+def conclude_at_once(db: sqlite3.Connection, intent: Intent, outcome: Outcome) -> Reserved:
+    reserved = reserve(db, intent)
+    if reserved.known is None and reserved.taken is None:
+        conclude(db, replace(outcome, n=reserved.n))
+    return reserved
+
+
 def _paper_after(db: sqlite3.Connection, outcome: Outcome, paper: tuple[Any, ...]) -> tuple[Any, ...]:
     """Store what an outcome changes of a document; its sealed columns as they are now."""
     n, device_n, number, shift, at, total, kind, state, fiscal_number, value, sent = paper
