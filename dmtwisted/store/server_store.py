@@ -167,7 +167,7 @@ class ServerStore(IStore, Generic[S]):
         attempt = Attempt(self.claims.instance, token_bytes(16))
         until: float | None = None
         while True:
-            if verb == "reserve":
+            if verb in ("reserve", "conclude_at_once"):
                 await self._own(arguments[0].device_n, attempt.again)
             session = await pool.take(stubborn=attempt.again or verb in AFTERWARDS)
             try:
