@@ -8,7 +8,9 @@ from typing import Any
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionDone
+from twisted.internet.error import ConnectionDone, ConnectionLost
+from twisted.internet.main import CONNECTION_LOST
+from twisted.internet.tcp import Server
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web import http
@@ -505,3 +507,47 @@ class MeanwhileTests(_Case):
             self.finish()
             self.advance(0)
         self.assertEqual([len(way.given) for way in self.ways], [8] * 2)
+
+
+class _Socket(Server):
+    """A connection whose system takes a number of bytes at once; `None` when it is broken."""
+
+    def __init__(self, takes: int | None) -> None:
+        self.takes, self.now, self.later = takes, b"", b""
+        self._tempDataBuffer: list[bytes] = []
+
+    def writeSomeData(self, data: bytes) -> int | ConnectionLost:
+        """Take some of it."""
+        if self.takes is None:
+            return CONNECTION_LOST
+        self.now += data[: self.takes]
+        return len(data[: self.takes])
+
+    def write(self, data: bytes) -> None:
+        """Take the rest, for a later turn."""
+        self.later += data
+
+
+class SendTests(SynchronousTestCase):
+    """The answer leaves at once."""
+
+    def sent(self, transport: _Socket) -> tuple[bytes, bytes]:
+        """What is sent now, and later."""
+        channel = ShortChannel()
+        channel.transport = transport
+        channel.send(b"answer")
+        return transport.now, transport.later
+
+    def test_at_once(self) -> None:
+        """The rest, and everything of a connection that is broken, is left to Twisted."""
+        self.assertEqual(self.sent(_Socket(100)), (b"answer", b""))
+        self.assertEqual(self.sent(_Socket(2)), (b"an", b"swer"))
+        self.assertEqual(self.sent(_Socket(0)), (b"", b"answer"))
+        self.assertEqual(self.sent(_Socket(None)), (b"", b"answer"))
+
+    def test_in_order(self) -> None:
+        """It does not overtake what waits, and a connection that is being closed is left to Twisted."""
+        for name, value in (("dataBuffer", b"x"), ("_tempDataBuffer", [b"x"]), ("disconnecting", True)):
+            transport = _Socket(100)
+            setattr(transport, name, value)
+            self.assertEqual(self.sent(transport), (b"", b"answer"), name)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from time import time
 from typing import Any
 
+from twisted.internet.tcp import Server
 from twisted.python.failure import Failure
 from twisted.web.http import INTERNAL_SERVER_ERROR, OK, datetimeToString, parse_qs
 from twisted.web.server import version
@@ -123,7 +124,7 @@ class ShortRequest:
     def _end(self, whole: bytes) -> None:
         channel = self.channel
         if channel is not None:
-            channel.write(whole)
+            channel.send(whole)
             self.finished = 1
             channel.answered(self)
             self.channel = None
@@ -147,7 +148,6 @@ class ShortChannel(BoundedChannel):
             or self._buffer
             or self.paused
             or self._busyReceiving
-            or not self.persistent
             or self.transport.disconnecting
             or not self._takes(data)
         ):
@@ -178,12 +178,24 @@ class ShortChannel(BoundedChannel):
         task.begin(request, request.name, asked, body).addCallbacks(request.send, request.broken)
         return True
 
+    def send(self, data: bytes) -> None:
+        """Send ``data``, at once as much as the system takes: to wait for the next turn costs more than to send."""
+        transport = self.transport
+        if isinstance(transport, Server) and not (
+            transport.dataBuffer or transport._tempDataBuffer or transport.disconnecting
+        ):
+            sent = transport.writeSomeData(data)
+            # A failure shows again when Twisted writes, and is handled there.
+            data = data[sent:] if isinstance(sent, int) else data
+        if data:
+            transport.write(data)
+
     def answered(self, request: ShortRequest) -> None:
         """The answer was written."""
-        if self._dataBuffer or self._buffer or self.paused:
+        if self._dataBuffer:
             self.requestDone(request)
             return
-        # Nothing was paused and nothing waits, so this is all that is left of it.
+        # Nothing came meanwhile, so nothing was paused, and this is all that is left to do.
         self.requests.clear()
         self.working = self._handlingRequest = False
         self.setLineMode()
