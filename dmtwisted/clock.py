@@ -53,6 +53,8 @@ class ServiceClock:
     def __init__(self, reactor: IReactorTime, offset: float = 0.0) -> None:
         self.reactor, self.offset = reactor, offset
         self._wall: Callable[[], float] = getattr(reactor, "wall", reactor.seconds)
+        self.steady: Callable[[], float] = reactor.seconds
+        """Seconds of a monotonic clock, for measuring; its zero means nothing."""
         self.crew: Callable[..., Awaitable[Any]] | None = None
         """Calls a function in a child process; set by the core, which owns these processes."""
 
@@ -68,18 +70,14 @@ class ServiceClock:
 
     def seconds(self) -> float:
         """Seconds since 1970, with the offset."""
-        return float(self._wall()) + self.offset
-
-    def steady(self) -> float:
-        """Seconds of a monotonic clock, for measuring; its zero means nothing."""
-        return float(self.reactor.seconds())
+        return self._wall() + self.offset
 
     def ahead(self) -> float:
         """Seconds that the machine's time of day is ahead of `steady`.
 
         The number changes only when the clock is set or the machine sleeps.
         """
-        return float(self._wall()) - self.steady()
+        return self._wall() - self.steady()
 
     async def aside(self, work: Callable[..., T], *arguments: object) -> T:
         """Call ``work`` in a thread, because it would block the reactor.
@@ -104,7 +102,7 @@ class ServiceClock:
 
     def now(self) -> int:
         """Milliseconds since 1970, with the offset."""
-        return int(self.seconds() * 1000)
+        return int((self._wall() + self.offset) * 1000)
 
 
 def kyiv(at: int) -> datetime:

@@ -38,6 +38,7 @@ from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.system.crew import CrewFailed
+from dmtwisted.system.logs import Sentence
 from dmtwisted.tally import Tally
 from dmtwisted.terminals.interface import LABELLED
 from dmtwisted.terminals.orders import label_of
@@ -63,6 +64,7 @@ class Dispatcher:
         self.papers = Papers(devices)
         self.batch = Batch(devices, store, clock, self.papers, self.events.publish)
         devices.sharing.taken.append(self._resolve_papers)
+        self._tell = Sentence(self.log, "{device} {type}/{task} tag={tag} res={res} {ms:.1f} ms")
         self._running = 0
         self._stopping = False
         self._finishing: list[Deferred[None]] = []
@@ -102,16 +104,9 @@ class Dispatcher:
             self.events.ended(request, answer)
         self.programs.ended(request, batch, res, answer, strays)
         took = self._clock.steady() - started
-        self.tally.ended(request.type, batch, request.task, res, took)
-        self.log.info(
-            "{device} {type}/{task} tag={tag} res={res} {ms:.1f} ms",
-            device=request.device,
-            type=request.type,
-            task=request.task,
-            tag=request.tag,
-            res=res,
-            ms=took * 1000,
-        )
+        task = request.task
+        self.tally.ended(request.type, batch, task, res, took)
+        self._tell(device=request.device, type=request.type, task=task, tag=request.tag, res=res, ms=took * 1000)
         return answer
 
     async def finish(self) -> None:
@@ -191,7 +186,7 @@ class Dispatcher:
 
     async def _in_turn(self, device: Device, request: TaskRequest, language: str) -> Done:
         turns = device.turns
-        until = turns.deadline()
+        until = turns.deadline() if turns.taken or device.kind == PRINTER else None
         if turns.taken:
             asked = self._clock.steady()
             await turns.take(until)

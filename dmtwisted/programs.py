@@ -125,8 +125,9 @@ class Programs:
         elif kind in REPEATABLE and request.task != STORED and was_repeated(answer):
             program.repeated += 1
             program.other_content += warns_of(answer, Res.TAG_KNOWN)
-        for where, _ in self._unlisted(strays):
-            _count(program.ignored, where)
+        if strays:
+            for where, _ in self._unlisted(strays):
+                _count(program.ignored, where)
 
     # Warning
 

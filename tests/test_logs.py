@@ -7,8 +7,10 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from threading import Thread
@@ -16,7 +18,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.logger import ILogObserver, LogEvent, Logger, LogLevel, LogPublisher, eventAsJSON
+from twisted.logger import ILogObserver, LogEvent, Logger, LogLevel, LogPublisher, _logger, eventAsJSON
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -27,6 +29,7 @@ from dmtwisted.system.logs import (
     LONGEST_TEXT,
     LONGEST_VALUE,
     LineObserver,
+    Sentence,
     clean_request_id,
     new_request_id,
     observer,
@@ -52,6 +55,12 @@ def _boom(words: str) -> Failure:
 def _prepare(event: LogEvent) -> None:
     """Leave in ``event`` what Twisted's JSON log leaves there."""
     eventAsJSON(event)
+
+
+@implementer(ILogObserver)
+def _change(event: LogEvent) -> None:
+    """Change ``event``, as an observer may."""
+    event.update(device="changed", more=1)
 
 
 class _Unprintable:
@@ -475,6 +484,66 @@ class WritingTests(SynchronousTestCase):
         """A line after the end is dropped."""
         self.observer.close()
         self.log.error("0")
+
+
+class OftenTests(SynchronousTestCase):
+    """The sentence of every task, which costs less than others."""
+
+    FORMAT = "{device} tag={tag} {ms:.1f} ms"
+
+    def setUp(self) -> None:
+        """What is logged."""
+        self.fields: dict[str, Any] = {"device": f"Каса {CARD}", "tag": "a\nb", "ms": 12.345}
+
+    def test_any_observer(self) -> None:
+        """Every observer gets the event that the logger would have made."""
+        told: list[LogEvent] = []
+        log = Logger("x", source=self, observer=LogPublisher(told.append))  # type: ignore[arg-type]
+        self.patch(time, "time", lambda: AT)
+        self.patch(_logger, "time", lambda: AT)
+        log.info(self.FORMAT, **self.fields)
+        Sentence(log, self.FORMAT)(**self.fields)
+        self.assertEqual(told[0], told[1])
+
+    def test_line(self) -> None:
+        """Its line is the usual one, in its place among others, with the request and the fields that it had."""
+        for form in ("text", "json"):
+            made = []
+            for short in (False, True):
+                stream, clock = StringIO(), Clock()
+                publisher = LogPublisher(observer(stream, form, "info", partial(clock.callLater, 0)))
+                publisher.addObserver(_prepare)
+                publisher.addObserver(_change)
+                log = Logger("x", observer=publisher)
+                self.patch(time, "time", lambda: AT)
+                self.patch(_logger, "time", lambda: AT)
+                context = copy_context()
+                context.run(request_id.set, "3f2a9c01")
+                log.info("before")
+                context.run(Sentence(log, self.FORMAT) if short else partial(log.info, self.FORMAT), **self.fields)
+                log.info("after")
+                self.assertEqual(stream.getvalue(), "")
+                clock.advance(0)
+                made.append(stream.getvalue())
+            self.assertEqual(made[0], made[1])
+            self.assertEqual((made[0].count("3f2a9c01"), made[0].count(MASKED)), (1, 2 if form == "json" else 1))
+
+    def test_level(self) -> None:
+        """It is information: a log of warnings has none of it."""
+        stream = StringIO()
+        Sentence(Logger("x", observer=observer(stream, "text", "warn")), "x")()
+        self.assertEqual(stream.getvalue(), "")
+
+    def test_recent(self) -> None:
+        """The log page has it when it is written."""
+        clock = Clock()
+        watching = observer(StringIO(), "text", "info", lambda flush: clock.callLater(0, flush))
+        log = Logger("x", observer=watching)
+        Sentence(log, "one")()
+        log.info("two")
+        clock.advance(0)
+        self.assertEqual([line.split()[-1] for line in watching.recent], ["one", "two"])
+        self.assertEqual(watching.recent.written, 2)
 
 
 class OpenTests(SynchronousTestCase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -11,7 +12,6 @@ from twisted.internet.protocol import connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel, _MalformedChunkedDataError
-from twisted.web.http import Request as HTTPRequest
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request
 
@@ -144,9 +144,13 @@ class BoundedChannel(HTTPChannel):
     heard = 0.0
     """When something came."""
     address = ""
+    _now: Callable[[], float]
     _host: Any = None
     _turn = 0.0
     _resting: IDelayedCall | None = None
+    _due: float | None = None
+    """When it has been idle for too long; `None` while a request is answered, and afterwards."""
+    _timer: IDelayedCall | None = None
 
     def getHost(self) -> Any:
         """The local address. Each request asks for it; the system is asked once."""
@@ -156,6 +160,7 @@ class BoundedChannel(HTTPChannel):
 
     def connectionMade(self) -> None:
         """The connection is open."""
+        self._now = self.factory.reactor.seconds
         super().connectionMade()
         self.address, self.heard = str(getattr(self.getPeer(), "host", "")), self._now()
         self._connections.came(self)
@@ -168,6 +173,35 @@ class BoundedChannel(HTTPChannel):
             self._resting = None
         self._connections.went(self)
         super().connectionLost(reason)
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+    def setTimeout(self, period: int | None) -> int | None:
+        """As in Twisted. One timer stays and looks for itself when the time is over, because requests are many."""
+        before, self.timeOut = self.timeOut, period
+        if period is None:
+            self._due = None
+        else:
+            self._due = self._now() + period
+            if self._timer is None:
+                self._timer = self.callLater(period, self._look_at_the_time)
+        return before
+
+    def resetTimeout(self) -> None:
+        """The time begins anew, if it is not over."""
+        if self._due is not None and self.timeOut is not None:
+            self._due = self._now() + self.timeOut
+
+    def _look_at_the_time(self) -> None:
+        self._timer = None
+        if self._due is None:
+            return
+        left = self._due - self._now()
+        if left > 0:
+            self._timer = self.callLater(left, self._look_at_the_time)
+        else:
+            self._due = None
+            self.timeoutConnection()
 
     def dataReceived(self, data: bytes) -> None:
         """Bytes of a request; a request that takes too long to arrive is aborted."""
@@ -214,7 +248,7 @@ class BoundedChannel(HTTPChannel):
         assert self.transport is not None
         self.transport.write(b"".join(head))
 
-    def requestDone(self, request: HTTPRequest) -> None:
+    def requestDone(self, request: Any) -> None:
         """The answer was sent."""
         self.working = False
         if (self._buffer or self._dataBuffer) and self._resting is None and self._now() - self._turn > SHARE:
@@ -256,6 +290,3 @@ class BoundedChannel(HTTPChannel):
     def _connections(self) -> Connections:
         connections: Connections = self.factory.connections
         return connections
-
-    def _now(self) -> float:
-        return float(self.factory.reactor.seconds())

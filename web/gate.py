@@ -148,12 +148,12 @@ class Gate:
     def concerns_task(self, request: Request) -> bool:
         """Whether a request to a path of its own has to pass: a sale in the usual profile need not."""
         headers = request.requestHeaders
-        return (
-            self._hardened
-            or self._settings.now.task_keys
-            or headers.hasHeader(API_KEY)
-            or headers.hasHeader(b"cookie")
-        )
+        return self.concerns_tasks or headers.hasHeader(API_KEY) or headers.hasHeader(b"cookie")
+
+    @property
+    def concerns_tasks(self) -> bool:
+        """Whether every request to a path of its own has to pass."""
+        return self._hardened or self._settings.now.task_keys
 
     def pass_on(self, request: Any, inner: IResource) -> Any:
         """The answer of ``inner``, or a redirect to the login page, or a refusal."""

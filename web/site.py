@@ -28,7 +28,7 @@ from web.certificate import CertificateApi
 from web.changes import ChangeApi
 from web.cloud import PATH as CLOUD
 from web.cloud import CloudResource
-from web.connection import IDLE_CONNECTION, BoundedChannel, BoundedRequest, Connections
+from web.connection import IDLE_CONNECTION, BoundedRequest, Connections
 from web.damage import DamagePage
 from web.devices import DeviceApi
 from web.doctor import DoctorApi, Examination
@@ -51,6 +51,7 @@ from web.rights import permit_of, refusal_of, route_of
 from web.selling import SellingApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
+from web.short_way import Head, ShortChannel
 from web.support import Database, SupportApi
 from web.tasks import TaskResource, Trusts, printer_of
 from web.tax_key import TaxKeyApi
@@ -160,7 +161,7 @@ _HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{
 class Door(Site):
     """The site: task endpoints and probes by their exact path, everything else by a tree of resources."""
 
-    protocol: Any = BoundedChannel
+    protocol: Any = ShortChannel
 
     def __init__(self, core: Core) -> None:
         language, server = core.config.service.language, core.config.server
@@ -194,6 +195,7 @@ class Door(Site):
             b"/metrics": MetricsPage(core, language),
             **{path: ServiceMethod(name, core.devices, core.clock, language) for path, name in PATHS.items()},
         }
+        self._tasks = {path: found for path, found in self.exact.items() if isinstance(found, TaskResource)}
         database, examination = Database(core), Examination(core)
         backups, certificate = Backups(core, core.dispatcher.events.publish), CertificateApi(core, language)
         pages = PageSite(
@@ -291,6 +293,14 @@ class Door(Site):
         if resource is self._pages and self._core.store.damage:
             resource = self._damaged
         return self._gate.before(resource)
+
+    def task_for(self, head: Head) -> TaskResource | None:
+        """The task endpoint that an ordinary request leads to; `None` when a rule of the site concerns it."""
+        if head.host is not None and head.host not in self._usual_hosts:
+            return None
+        if not self._core.settings.now.extAccess or self._gate.concerns_tasks:
+            return None
+        return self._tasks.get(head.path)
 
     def _with_main(self, path: bytes) -> bytes:
         """``path`` with `main` for any other word: clients know the management paths under the word of their program.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -28,7 +28,15 @@ from web.answers import JSON, allow_any_origin, language_of, not_allowed
 log = Logger()
 
 Execute = Callable[..., Coroutine[Any, Any, bytes]]
-Trusts = Callable[[Request], bool]
+Trusts = Callable[[Any], bool]
+
+
+class Asked(NamedTuple):
+    """What the head of a request says about its task; ``name`` is the id that the caller gave it."""
+
+    name: str | None
+    language: str
+    more: tuple[str, ...]
 
 
 class TaskResource(Resource):
@@ -61,21 +69,35 @@ class TaskResource(Resource):
             return b""
         return not_allowed(request, b"POST, OPTIONS", self._default_language)
 
+    def asked(self, request: Any) -> Asked:
+        """What the head of a request says about its task."""
+        return Asked(
+            clean_request_id(request.getHeader(b"x-request-id")),
+            language_of(request, self._default_language),
+            () if self._more is None else self._more(request),
+        )
+
+    def begin(self, request: Any, name: str, asked: Asked, body: bytes) -> Deferred[bytes]:
+        """Begin the task of a request; fires with the answer.
+
+        :param name: the id of the request.
+        """
+        return Deferred.fromCoroutine(self._run(request, name, asked, body))
+
+    async def _run(self, request: Any, name: str, asked: Asked, body: bytes) -> bytes:
+        # A task has a context of its own: what is set here is for this one alone.
+        request_id.set(name)
+        TRUSTED.set(partial(self._trusts, request))
+        caller.set(partial(_received, request))
+        return await self._execute(body, asked.language, *asked.more)
+
     def _task(self, request: Request) -> int:
-        name = clean_request_id(request.getHeader(b"x-request-id")) or new_request_id()
+        asked = self.asked(request)
+        name = asked.name or new_request_id()
         content = request.content
         assert content is not None
         # One byte more than is accepted shows that a body is too long.
-        body = content.read(MAX_BODY + 1)
-        language = language_of(request, self._default_language)
-        # The task runs in a copy of this context, so only its own log lines carry the name.
-        before, trusted = request_id.set(name), TRUSTED.set(partial(self._trusts, request))
-        asking = caller.set(partial(_received, request))
-        more = () if self._more is None else self._more(request)
-        answer = Deferred.fromCoroutine(self._execute(body, language, *more))
-        request_id.reset(before)
-        TRUSTED.reset(trusted)
-        caller.reset(asking)
+        answer = self.begin(request, name, asked, content.read(MAX_BODY + 1))
 
         def send(answer: bytes) -> None:
             # The client may have disconnected; the task was done all the same.
@@ -99,10 +121,10 @@ class TaskResource(Resource):
         return NOT_DONE_YET
 
 
-def _received(request: Request) -> bool | None:
+def _received(request: Any) -> bool | None:
     """Whether the answer was written: `None` not yet, false when the client disconnected before."""
     if request.finished:
-        return request.code == OK
+        return bool(request.code == OK)
     return None if request.channel is not None else False
 
 

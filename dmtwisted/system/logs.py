@@ -29,7 +29,7 @@ from threading import Lock, get_ident
 from typing import Any, NamedTuple, TextIO
 
 import msgspec
-from twisted.logger import ILogObserver, LogEvent, LogLevel, formatEvent
+from twisted.logger import ILogObserver, LogEvent, Logger, LogLevel, formatEvent
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -133,6 +133,35 @@ class Recent(deque[str]):
         super().append(line)
 
 
+class Told(dict[str, Any]):
+    """An event whose fields are texts and numbers: its line can be made when it is written."""
+
+
+class Sentence:
+    """A sentence that is logged for every task; calling it is `Logger.info` at a quarter of the cost.
+
+    :param format: names texts and numbers only.
+    """
+
+    def __init__(self, log: Logger, format: str) -> None:
+        self._observer = log.observer
+        self._always = {
+            "log_logger": log,
+            "log_level": LogLevel.info,
+            "log_namespace": log.namespace,
+            "log_source": log.source,
+            "log_format": format,
+        }
+
+    def __call__(self, **fields: str | int | float) -> None:
+        """Log it with ``fields``."""
+        self._observer(Told(fields, **self._always, log_time=time.time()))
+
+
+_Waiting = tuple[LogEvent, str, str]
+"""An event whose line is not made yet, its level, and the id of its request."""
+
+
 @implementer(ILogObserver)
 class LineObserver:
     """Turns events into lines and writes them; a log that cannot be written does not stop the service."""
@@ -140,18 +169,18 @@ class LineObserver:
     def __init__(
         self,
         stream: TextIO,
-        render: Callable[[LogEvent, str], str],
+        render: Callable[[LogEvent, str, str], str],
         level: str,
         schedule: Schedule | None,
     ) -> None:
         self._stream, self._render, self._schedule = stream, render, schedule
         self._names: dict[Any, str] = {LogLevel.lookupByName(name): name for name in LEVELS[LEVELS.index(level) :]}
-        self._lines: list[str] = []
+        self._lines: list[str | _Waiting] = []
         self._expected = False
         self._writing = Lock()
         self._home = get_ident()
         self.recent = Recent()
-        """The newest lines, for the log page."""
+        """The newest lines that were written, for the log page."""
         self.path = ""
         """The file; empty for any other stream."""
         self.written_at: float | None = None
@@ -162,11 +191,14 @@ class LineObserver:
         level = self._names.get(event.get("log_level", LogLevel.info))
         if level is None:
             return
-        line = self._render(event, level)
-        if not line:
-            return
-        self._lines.append(line)
-        self.recent.append(line if len(line) <= LONGEST_RECENT else f"{line[:LONGEST_RECENT]}…\n")
+        if event.__class__ is Told:
+            # Another observer may add to the event.
+            self._lines.append((event.copy(), level, request_id.get()))
+        else:
+            line = self._render(event, level, request_id.get())
+            if not line:
+                return
+            self._lines.append(line)
         # Errors are written at once, since the process may end before the next turn. Other threads cannot use the
         # reactor.
         if self._schedule is None or level in ("error", "critical") or get_ident() != self._home:
@@ -182,8 +214,11 @@ class LineObserver:
         # that holds the lock, which checks for new lines after releasing it.
         while self._lines and self._writing.acquire(blocking=False):
             try:
-                lines = self._lines.copy()
-                del self._lines[: len(lines)]
+                waiting = self._lines.copy()
+                del self._lines[: len(waiting)]
+                lines = [each if each.__class__ is str else self._render(*each) for each in waiting]
+                for line in lines:
+                    self.recent.append(line if len(line) <= LONGEST_RECENT else f"{line[:LONGEST_RECENT]}…\n")
                 self._stream.write("".join(lines))
                 self._stream.flush()
             except (OSError, ValueError):
@@ -225,7 +260,7 @@ class LineObserver:
             self._stream.close()
 
 
-def _text_line(event: LogEvent, level: str) -> str:
+def _text_line(event: LogEvent, level: str, request: str) -> str:
     text = _sentence(event)
     failure = event.get("log_failure")
     if failure is not None:
@@ -234,7 +269,6 @@ def _text_line(event: LogEvent, level: str) -> str:
         return ""
     if not text.isprintable():
         text = _controls.sub(_escaped, text.rstrip()).replace("\n", INDENT)
-    request = request_id.get()
     if len(text) > LONGEST_TEXT:
         text = shortened(text, LONGEST_TEXT)
     words = mask_cards(f"[{request}] {text}" if request else text)
@@ -242,7 +276,7 @@ def _text_line(event: LogEvent, level: str) -> str:
     return f"{_time(event)} {level} {namespace} {words}\n"
 
 
-def _json_line(event: LogEvent, level: str) -> str:
+def _json_line(event: LogEvent, level: str, request: str) -> str:
     text = _sentence(event)
     failure = event.get("log_failure")
     if not text and failure is None:
@@ -251,7 +285,7 @@ def _json_line(event: LogEvent, level: str) -> str:
         "time": _time(event),
         "level": level,
         "namespace": event.get("log_namespace", "-"),
-        "request_id": mask_cards(request_id.get()),
+        "request_id": mask_cards(request),
         "message": mask_cards(text if len(text) <= LONGEST_TEXT else shortened(text, LONGEST_TEXT)),
     }
     for name, value in event.items():
