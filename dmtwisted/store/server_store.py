@@ -4,27 +4,39 @@ When an answer is lost, the store first makes sure that the server has ended the
 is still at work. Then it tries the verb again. The verb finds what the first try stored, by the mark of the question,
 or it may be done any number of times. Only when the server stays away does a verb fail with `StoreFailed`.
 
-Different registers write at the same time: each verb has a session of its own while it runs.
+Different registers write at the same time: intents, and outcomes, that come together are kept in one transaction
+(`dmtwisted.store.gathering`), and every other verb has a session of its own while it runs.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from secrets import token_bytes, token_hex
-from typing import Any, Generic
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.logger import Logger
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
+from dmtwisted.store.gathering import ALONE, Gathering
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrating import run_migration
 from dmtwisted.store.revisions import REVISION, head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
 from dmtwisted.store.urls import URL_VARIABLE
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import Intent, Outcome, StoreFailed
+
+V = TypeVar("V")
+
+Question = tuple[bytes, Any]
+"""The mark of a question, and the intent or outcome to be kept."""
+
+Together = Callable[[S, str, list[Question]], Awaitable[list[Any]]]
+"""Asks questions of one verb for the service of that name; `ALONE` when it did nothing about a question."""
 
 POOL = 8
 """Sessions for verbs; more of them are no faster. One more holds the claims."""
@@ -46,6 +58,8 @@ class ServerStore(IStore, Generic[S]):
     read_url: Callable[[str], dict[str, str]]
     revisions: str
     """Asks the server whether it has a table of revisions."""
+    together: Mapping[str, Together[S]] = MappingProxyType({})
+    """Verbs that several callers may ask in one transaction."""
 
     def __init__(
         self, reactor: Any, url: str, installation: str, patience: Patience | None = None, size: int = POOL
@@ -55,6 +69,7 @@ class ServerStore(IStore, Generic[S]):
         self._patience = patience or Patience()
         self._turn = DeferredLock()  # opening and closing: one after the other
         self._pool: Pool[S] | None = None
+        self._gatherings: dict[str, Gathering[Question]] = {}
         self._unburied: set[str] = set()
         self._life = token_hex(6)
         self.claims = Claims(installation, self._life, self._patience, self.words)
@@ -88,6 +103,7 @@ class ServerStore(IStore, Generic[S]):
                 raise
             pool.widen()
             self._pool, self._holder = pool, holder
+            self._gatherings = {verb: self._gather(pool, verb) for verb in self.together}
             self.claims.use(holder)
 
     async def close(self) -> None:
@@ -163,19 +179,24 @@ class ServerStore(IStore, Generic[S]):
     async def _perform(self, verb: str, arguments: tuple[Any, ...]) -> Any:
         if self._pool is None:
             raise StoreFailed("the database is not open")
-        pool = self._pool
+        pool, gathering = self._pool, self._gatherings.get(verb)
         attempt = Attempt(self.claims.instance, token_bytes(16))
         until: float | None = None
         while True:
             if verb == "reserve":
                 await self._own(arguments[0].device_n, attempt.again)
-            session = await pool.take(stubborn=attempt.again or verb in AFTERWARDS)
             try:
-                if self._unburied:
-                    await self.words.bury(session, self._unburied, self._patience)
-                return await self._run(session, verb, attempt, arguments)
+                if gathering is not None and self._goes_together(arguments[0]):
+                    asked, gathering = gathering, None
+                    answer = await asked.ask(arguments[0].device_n, (attempt.token, arguments[0]))
+                    if answer is not ALONE:
+                        return answer
+                return await self._on_session(
+                    pool,
+                    attempt.again or verb in AFTERWARDS,
+                    partial(self._run, verb=verb, attempt=attempt, arguments=arguments),
+                )
             except Lost as error:
-                self._unburied.add(error.name)
                 attempt = once_more(attempt)
                 now = self._reactor.seconds()
                 until = until or now + self._patience.recovery
@@ -187,8 +208,44 @@ class ServerStore(IStore, Generic[S]):
                     raise
                 # Our earlier run had the device, and left something to be concluded.
                 await self._own(error.device_n, attempt.again)
-            finally:
-                pool.give_back(session)
+
+    async def _on_session(self, pool: Pool[S], stubborn: bool, ask: Callable[[S], Awaitable[V]]) -> V:
+        """What ``ask`` returns, which is given a session.
+
+        :raises StoreFailed: when no session is free in time, or ``ask`` raises it.
+        :raises Lost: when no answer came.
+        """
+        session = await pool.take(stubborn)
+        try:
+            if self._unburied:
+                await self.words.bury(session, self._unburied, self._patience)
+            return await ask(session)
+        except Lost as error:
+            self._unburied.add(error.name)
+            raise
+        finally:
+            pool.give_back(session)
+
+    def _gather(self, pool: Pool[S], verb: str) -> Gathering[Question]:
+        """What gathers the questions of a verb for `together`."""
+
+        async def together(session: S, questions: list[Question]) -> list[Any]:
+            try:
+                return await self.together[verb](session, self.claims.instance, questions)
+            except StoreFailed:
+                if len(questions) == 1:
+                    raise
+                # Nothing of the group was stored: one of its questions must not fail the others.
+                return [ALONE] * len(questions)
+
+        async def ask(questions: list[Question]) -> list[Any]:
+            return await self._on_session(pool, verb in AFTERWARDS, partial(together, questions=questions))
+
+        return Gathering(self._reactor, ask)
+
+    def _goes_together(self, value: Intent | Outcome) -> bool:
+        """Whether it may be in a group: what touches rows of other devices is asked by itself."""
+        return value.marks is None and not getattr(value, "letters", None)
 
     async def _own(self, device_n: int, stubborn: bool) -> None:
         """Claim the device before anything is done with it.
