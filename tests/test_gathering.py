@@ -79,15 +79,21 @@ class GatheringTests(SynchronousTestCase):
         self.answer(1)
         self.assertEqual(self.groups, ["a", "b", "c"])
 
-    def test_slow_alone(self) -> None:
-        """When nothing waits behind a slow group, the next question does not wait for it either."""
+    def test_slow_device(self) -> None:
+        """A slow group holds up those that ask about its devices, and nobody else."""
         self.ask("a")
         self.clock.advance(SLOW)
         self.ask("bA")
+        self.clock.advance(SLOW)
         self.assertEqual(self.groups, ["a", "b"])
         self.answer(1)
+        self.ask("c")
+        self.assertEqual(self.groups, ["a", "b", "c"])
         self.answer(0)
-        self.assertEqual(self.groups, ["a", "b", "A"])
+        self.answer(2)
+        self.assertEqual(self.groups, ["a", "b", "c", "A"])
+        self.answer(3)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_most(self) -> None:
         """A group has a limit."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.python.failure import Failure
 
 Q = TypeVar("Q")
@@ -20,7 +21,9 @@ MOST = 128
 """Questions in a group: its statement is some hundred kilobytes."""
 
 SLOW = 0.1
-"""Seconds after which the next group does not wait any longer for one that is on its way."""
+"""Seconds for which a question waits for a group that is on its way, unless that is about the same device."""
+
+_Place = tuple[int, Q, Deferred[Any]]
 
 
 class Gathering(Generic[Q]):
@@ -31,47 +34,48 @@ class Gathering(Generic[Q]):
 
     def __init__(self, reactor: Any, ask: Callable[[list[Q]], Coroutine[Any, Any, list[Any]]]) -> None:
         self._reactor, self._ask = reactor, ask
-        self._waiting: list[tuple[int, Q, Deferred[Any]]] = []
+        self._waiting: list[_Place[Q]] = []
         self._busy: set[int] = set()
-        self._next: object = None
+        self._last: list[_Place[Q]] = []
+        self._late: IDelayedCall | None = None
 
     def ask(self, device_n: int, question: Q) -> Deferred[Any]:
         """The answer to a question about a device; it is in no more than one group at a time."""
         due: Deferred[Any] = Deferred()
         self._waiting.append((device_n, question, due))
-        if self._next is None:
+        if not self._last:
             self._send()
+        elif self._late is None:
+            self._late = self._reactor.callLater(SLOW, self._send_late)
         return due
+
+    def _send_late(self) -> None:
+        self._late = None
+        self._send()
 
     def _send(self) -> None:
         """Send what waits."""
-        group: list[tuple[int, Q, Deferred[Any]]] = []
-        left: list[tuple[int, Q, Deferred[Any]]] = []
+        group: list[_Place[Q]] = []
+        left: list[_Place[Q]] = []
         for place in self._waiting:
             if place[0] in self._busy or len(group) == MOST:
                 left.append(place)
             else:
                 self._busy.add(place[0])
                 group.append(place)
-        self._waiting = left
-        if not group:
-            self._next = None
-            return
-        self._next = group
-        late = self._reactor.callLater(SLOW, self._pass, group)
-        asked = Deferred.fromCoroutine(self._ask([question for _, question, _ in group]))
-        asked.addBoth(self._answered, group, late)
+        self._waiting, self._last = left, group
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        if group:
+            if left:
+                self._late = self._reactor.callLater(SLOW, self._send_late)
+            asked = Deferred.fromCoroutine(self._ask([question for _, question, _ in group]))
+            asked.addBoth(self._answered, group)
 
-    def _pass(self, group: object) -> None:
-        """Do not wait for ``group`` any longer."""
-        if self._next is group:
-            self._send()
-
-    def _answered(self, answers: list[Any] | Failure, group: list[tuple[int, Q, Deferred[Any]]], late: Any) -> None:
-        if late.active():
-            late.cancel()
+    def _answered(self, answers: list[Any] | Failure, group: list[_Place[Q]]) -> None:
         self._busy.difference_update(device_n for device_n, _, _ in group)
-        if self._next is group or self._next is None:
+        if self._last is group or not self._last:
             # Before the callers go on: the server works meanwhile.
             self._send()
         if isinstance(answers, Failure):

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
 from dmtwisted.store.gathering import ALONE, Gathering
@@ -28,7 +29,7 @@ from dmtwisted.store.migrating import run_migration
 from dmtwisted.store.revisions import REVISION, head, unfit
 from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, once_more
 from dmtwisted.store.urls import URL_VARIABLE
-from dmtwisted.store.values import Intent, Outcome, StoreFailed
+from dmtwisted.store.values import StoreFailed
 
 V = TypeVar("V")
 
@@ -111,6 +112,7 @@ class ServerStore(IStore, Generic[S]):
         async with self._turn:
             pool, self._pool = self._pool, None
             holder, self._holder = self._holder, None
+            self._gatherings = {}
             if pool is None or holder is None:
                 return
             pool.lend_no_more()
@@ -165,8 +167,28 @@ class ServerStore(IStore, Generic[S]):
         """The value of a verb. A caller that cancels stops waiting; the verb goes on."""
         due: Deferred[Any] = Deferred(lambda _: None)
         self._running += 1
-        Deferred.fromCoroutine(self._perform(verb, arguments)).addBoth(self._settle, due)
+        attempt = Attempt(self.claims.instance, token_bytes(16))
+        gathering = self._gatherings.get(verb)
+        if gathering is not None and self._goes_together(verb, arguments[0]):
+            asked = gathering.ask(arguments[0].device_n, (attempt.token, arguments[0]))
+            asked.addBoth(self._gathered, verb, attempt, arguments, due)
+        else:
+            self._ask_alone(verb, attempt, arguments, due)
         return due
+
+    def _ask_alone(self, verb: str, attempt: Attempt, arguments: tuple[Any, ...], due: Deferred[Any]) -> None:
+        Deferred.fromCoroutine(self._perform(verb, attempt, arguments)).addBoth(self._settle, due)
+
+    def _gathered(
+        self, answer: Any, verb: str, attempt: Attempt, arguments: tuple[Any, ...], due: Deferred[Any]
+    ) -> None:
+        """Pass on the answer that a question got in a group."""
+        if answer is ALONE:
+            self._ask_alone(verb, attempt, arguments, due)
+        elif isinstance(answer, Failure) and answer.check(Lost):
+            self._ask_alone(verb, once_more(attempt), arguments, due)
+        else:
+            self._settle(answer, due)
 
     def _settle(self, result: Any, due: Deferred[Any]) -> None:
         self._running -= 1
@@ -176,21 +198,15 @@ class ServerStore(IStore, Generic[S]):
             drained, self._drained = self._drained, None
             drained.callback(None)
 
-    async def _perform(self, verb: str, arguments: tuple[Any, ...]) -> Any:
+    async def _perform(self, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
         if self._pool is None:
             raise StoreFailed("the database is not open")
-        pool, gathering = self._pool, self._gatherings.get(verb)
-        attempt = Attempt(self.claims.instance, token_bytes(16))
+        pool = self._pool
         until: float | None = None
         while True:
             if verb == "reserve":
                 await self._own(arguments[0].device_n, attempt.again)
             try:
-                if gathering is not None and self._goes_together(arguments[0]):
-                    asked, gathering = gathering, None
-                    answer = await asked.ask(arguments[0].device_n, (attempt.token, arguments[0]))
-                    if answer is not ALONE:
-                        return answer
                 return await self._on_session(
                     pool,
                     attempt.again or verb in AFTERWARDS,
@@ -243,9 +259,11 @@ class ServerStore(IStore, Generic[S]):
 
         return Gathering(self._reactor, ask)
 
-    def _goes_together(self, value: Intent | Outcome) -> bool:
-        """Whether it may be in a group: what touches rows of other devices is asked by itself."""
-        return value.marks is None and not getattr(value, "letters", None)
+    def _goes_together(self, verb: str, value: Any) -> bool:
+        """Whether an intent or outcome may be in a group: what touches rows of other devices is asked alone."""
+        if verb == "reserve":
+            return value.marks is None and self.claims.settled(value.device_n)
+        return value.marks is None and not value.letters
 
     async def _own(self, device_n: int, stubborn: bool) -> None:
         """Claim the device before anything is done with it.
