@@ -1082,6 +1082,8 @@ class TogetherTests(WireCase, TestCase):
         again[1] = intent(2, "x" * 201, paper(3))
         again[2] = intent(3, "a\0b", paper(3))
         again[3] = intent(4, "b", paper(2))
+        for one in again:
+            await store.claims.claim(one.device_n)
         answers = await DeferredList([_asked(store.reserve(each)) for each in again], consumeErrors=True)
         self.assertEqual([done for done, _ in answers], [True, False, False, False, True, True])
         for _, reason in answers[1:4]:
@@ -1128,6 +1130,7 @@ class TogetherTests(WireCase, TestCase):
             await self.kept_at_once(
                 store, *(intent(device_n, f"before {tag}", kind="pay") for device_n in range(1, 7))
             )
+            await self.until(lambda: store.alive == 2)
             setattr(wire, tag, BRIEFLY.encode())
             reserved = await gatherResults([_asked(store.reserve(each)) for each in meant])
             self.assertEqual([each.known for each in reserved], [None] * 6)
@@ -1148,7 +1151,8 @@ class TogetherTests(WireCase, TestCase):
 
     async def test_held_up(self) -> None:
         """A register whose rows somebody has locked holds up itself alone, not those in the same group."""
-        store = await self.opened_postgres()
+        # Longer than the test may last.
+        store = await self.opened_postgres(patience=replace(Patience(), statement=60.0, answer=60.0))
         numbers = await self.kept_at_once(store, *self.sales(4))
         blocker = self.holding(f"SELECT 1 FROM operation WHERE n = {numbers[1]} FOR UPDATE")
         asked = [
