@@ -23,7 +23,7 @@ POINTS: Mapping[str, str] = {
     # Documents of a register (dmtwisted/registers/bookkeeping.py)
     "document.before-intent": "The document is made and signed; nothing of it is stored.",
     "document.intent-stored": "The intent is durable; nothing was sent.",
-    "document.before-submit": "The bytes are about to be sent, or to be stored as made offline.",
+    "document.before-submit": "The bytes are about to be sent.",
     "document.submitted": "The tax service has answered; the answer is not stored.",
     "document.first-accepted": "Of the two documents of a Z the first one's acceptance is durable.",
     "document.outcome-stored": "Outcome, answer and the register's state are durable; the caller was not answered.",
@@ -36,6 +36,8 @@ POINTS: Mapping[str, str] = {
     # Offline and back
     "offline.refused": "The document was not sent and is refused; the register is about to go offline by itself.",
     "offline.begun": "The opening of the session is durable; the document is not made again yet.",
+    "offline.made": "A document is made and signed offline; nothing of it is stored.",
+    "offline.stored": "A document made offline is durable with its outcome; the caller was not answered.",
     "offline.package-sent": "The tax service has accepted a package of documents; that is not stored.",
     "offline.ended": "The closing of the session is durable; the caller was not answered.",
     # A document whose answer was lost, made again offline (dmtwisted/registers/lost_online.py)

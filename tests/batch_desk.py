@@ -17,7 +17,7 @@ from tests.shop import Shop
 
 Answer = dict[str, Any]
 
-WRITES = ("reserve", "note", "conclude", "accept_document")
+WRITES = ("reserve", "note", "conclude", "conclude_at_once", "accept_document")
 """The method that makes a saga durable."""
 
 PATIENCE = 2000.0

@@ -146,7 +146,10 @@ class FailingStore:
     def __init__(self, case: SynchronousTestCase, shop: Shop) -> None:
         self._store = shop.store
         self._left, self._done, self._broken = 0, False, False
-        for verb in ("reserve", "conclude", "accept_document", "find", "unresolved", "register_state"):
+        for verb in (
+            *("reserve", "conclude", "conclude_at_once", "accept_document"),
+            *("find", "unresolved", "register_state"),
+        ):
             case.patch(shop.store, verb, self._failing(getattr(shop.store, verb)))
 
     def fail_at(self, n: int, done: bool = False, broken: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
@@ -20,6 +21,9 @@ from dmtwisted.store.values import (
     FoundDocuments,
     Intent,
     Letter,
+    MarkMove,
+    Marks,
+    MarkStep,
     NameTaken,
     OperationQuery,
     OperationRow,
@@ -28,6 +32,7 @@ from dmtwisted.store.values import (
     State,
     StoreFailed,
 )
+from dmtwisted.store.verification import verify
 from tests.specification import promises
 
 AT = 1_789_970_400_000
@@ -117,6 +122,10 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "record": (CHANGE,),
     "reserve": (intent(TILL, "Ї🧾", paper(1), paper(2, sum=-1, value=b"\xff")),),
     "conclude": (outcome(1, answer=b"{}", fiscal_numbers={1: "F"}, register_state=b"s", shift=1, sold={"ї": 1}),),
+    "conclude_at_once": (
+        intent(TILL, "Ї🧾 offline", paper(3, value=b"\xff")),
+        outcome(0, answer=b"{}", fiscal_numbers={3: "F"}, register_state=b"s", shift=1, sold={"ї": 1}),
+    ),
     "accept_document": (1, 2, "TEST_2"),
     "find": (1, "fiscal", "Ї🧾"),
     "note": (1, b"\x00how far"),
@@ -516,6 +525,71 @@ class StoreContract(StoreCase):
         )
         await self.refused(store.reserve(intent(TILL, "late", paper(3))), StoreFailed)
         self.assertIs((await store.reserve(intent(TILL, "late", paper(4)))).known, None)
+
+    # Intent and outcome at once
+
+    async def test_concluded_at_once(self) -> None:
+        """An intent with its outcome leaves the same rows as one after the other, sealed."""
+        store = await self.opened()
+        made: dict[str, Any] = {"answer": b"{}", "register_state": b"s", "shift": 1, "sold": {"7": 1}}
+        found = []
+        for number, key in enumerate(("two", "one"), start=1):
+            meant = intent(TILL, key, paper(number), paper(number + 10), request=b"way")
+            result = outcome(0, **made, fiscal_numbers={number: "F-1", number + 10: "F-2"}, request=b"gone")
+            if key == "two":
+                n = (await store.reserve(meant)).n
+                await store.conclude(replace(result, n=n))
+            else:
+                reserved = await store.conclude_at_once(meant, result)
+                self.assertEqual((reserved.known, reserved.taken), (None, None))
+                n = reserved.n
+            each = await self.found(store, key)
+            self.assertEqual(each.n, n)
+            papers = [replace(one, number=one.number - number) for one in each.documents]
+            found.append(replace(each, n=0, key="", documents=papers))
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(await store.register_state(TILL), b"s")
+        self.assertEqual(await store.sold_codes(TILL, 1), {"7": 1})
+        self.assertEqual(await store.unresolved(TILL), [])
+        self.assertIs(await verify(store), None)
+
+    async def test_concluded_at_once_known(self) -> None:
+        """A key that is there already is answered with its operation, and nothing of the outcome is stored."""
+        store = await self.opened()
+        await self.operation(store, "a", State.DONE, paper(1))
+        known = await self.found(store, "a")
+        result = outcome(0, register_state=b"s", fiscal_numbers={2: "F-2"})
+        reserved = await store.conclude_at_once(intent(TILL, "a", paper(2)), result)
+        self.assertEqual((reserved.n, reserved.known), (known.n, known))
+        self.assertIs(await store.register_state(TILL), None)
+        self.assertIs(await verify(store), None)
+
+    async def test_concluded_at_once_wholly(self) -> None:
+        """If its outcome cannot be stored, the intent is not there either, and both can be stored later."""
+        store = await self.opened()
+        await self.operation(store, "a", State.DONE, paper(1))
+        meant, result = intent(TILL, "b", paper(2)), outcome(0, answer=b"{}", fiscal_numbers={2: "F-2"})
+        await self.refused(store.conclude_at_once(meant, replace(result, res=2**70)), StoreFailed)
+        await self.refused(
+            store.conclude_at_once(replace(meant, documents=[paper(2), paper(1)]), result), StoreFailed
+        )
+        self.assertEqual(await store.unresolved(TILL), [])
+        self.assertEqual((await store.find_operations(OperationQuery())).total, 1)
+        await store.conclude_at_once(meant, result)
+        self.assertEqual((await self.found(store, "b")).documents, [kept(paper(2), State.DONE, "F-2")])
+
+    async def test_concluded_at_once_marks(self) -> None:
+        """Its marks are sold with it; where another receipt holds one, nothing is stored."""
+        store = await self.opened()
+        spend = MarkMove(MarkStep.SPEND)
+        first = replace(intent(TILL, "a", paper(1)), marks=Marks(["m"]))
+        await store.conclude_at_once(first, outcome(0, fiscal_numbers={1: "F-1"}, marks=spend))
+        [held] = await store.find_marks(["m"])
+        self.assertEqual((held.state, held.fiscal_number), ("sold", "F-1"))
+        again = replace(intent(TILL, "b", paper(2)), marks=Marks(["m"]))
+        reserved = await store.conclude_at_once(again, outcome(0, register_state=b"s", marks=spend))
+        self.assertEqual((reserved.n, reserved.known, reserved.taken), (0, None, held))
+        self.assertIs(await store.register_state(TILL), None)
 
     # Look-ups
 

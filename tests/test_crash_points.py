@@ -26,11 +26,14 @@ def named() -> Iterator[object]:
                         yield point.value if isinstance(point, ast.Constant) else ast.dump(point)
 
 
-VERBS = frozenset({"reserve", "conclude", "note", "accept_document", "cut", "forget_codes"})
+VERBS = frozenset({"reserve", "conclude", "conclude_at_once", "note", "accept_document", "cut", "forget_codes"})
 """Verbs of the store by which something of a task becomes durable."""
 
 STEPS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("registers/bookkeeping.py", "fiscalise"): ("document.before-intent", "document.intent-stored"),
+    ("registers/bookkeeping.py", "fiscalise"): (
+        *("document.before-intent", "document.intent-stored"),
+        *("offline.made", "offline.stored"),
+    ),
     ("registers/bookkeeping.py", "submit"): ("document.submitted", "document.first-accepted"),
     ("registers/bookkeeping.py", "_complete"): ("document.outcome-stored",),
     ("registers/bookkeeping.py", "conclude"): (

@@ -10,8 +10,10 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.interface import READS
+from dmtwisted.store.values import Intent, StoreFailed
 from protocols.fiscal.offline import control_number, document_hash, fiscal_number
-from tests.shop import Shop, hurry
+from tests.shop import FailingStore, Shop, hurry
 from tests.specification import promises
 from tests.vectors.fiscal_offline import CONTROL_NUMBERS
 
@@ -213,19 +215,52 @@ class GoOnlineTests(OfflineCase):
         self.assertNotEqual(first, second)
         self.assertEqual(self.go("online"), 0)
 
-    def test_power_cut_while_offline(self) -> None:
-        """An offline receipt whose outcome was not stored is void, and its tag makes it again with its number."""
+    def test_one_write(self) -> None:
+        """An offline receipt is stored by one write, with its outcome; so are both documents of a Z."""
         self.go("offline")
-        broken: Any = self.shop.store.conclude
+        asked: list[str] = []
+        ask = self.shop.store._ask
 
-        async def fails(outcome: object) -> None:
-            self.shop.store.broken = True
-            await broken(outcome)
+        def watched(verb: str, arguments: tuple[Any, ...]) -> Any:
+            if verb not in READS:
+                asked.append(verb)
+            return ask(verb, arguments)
 
-        self.shop.store.conclude = fails  # type: ignore[method-assign]
+        self.patch(self.shop.store, "_ask", watched)
+        self.assertEqual(self.shop.sell(9, "a")["info"]["isoffline"], True)
+        self.assertEqual(self.shop.fiscal(11, "z")["res"], 0)
+        self.assertEqual(asked, ["conclude_at_once"] * 2)
+
+    def test_killed_beside_its_write(self) -> None:
+        """Killed before the one write nothing is there; killed after it, the repeat gets the receipt."""
+        self.go("offline")
+        for done in (False, True):
+            failing = FailingStore(self, self.shop)
+            failing.fail_at(1, done=done, broken=True)
+            self.assertEqual(self.shop.sell(9, f"{done}")["res"], Res.STORE_FAILED.code)
+            failing.repair()
+            self.shop.crash()
+            n = self.shop.core.devices.by_name("test").row.n
+            self.assertEqual(self.successResultOf(Deferred.fromCoroutine(self.shop.store.unresolved(n))), [])
+            numbers = self.numbers()
+            answer = self.shop.sell(9, f"{done}")
+            self.assertEqual((answer["res"], answer["task_status"]), (0, 2 if done else 1))
+            self.assertEqual(answer["info"]["docno"], "5" if done else "4")
+            self.assertEqual(numbers, self.numbers())
+        self.assertEqual(self.go("online"), 0)
+
+    def test_intent_of_an_earlier_version(self) -> None:
+        """An offline receipt of which only the intent was stored is void, and its tag makes it with its number."""
+        self.go("offline")
+        store: Any = self.shop.store
+
+        async def reserves(intent: Intent, _: object) -> None:
+            await store.reserve(intent)
+            raise StoreFailed("killed")
+
+        patched = self.patch(store, "conclude_at_once", reserves)
         self.assertEqual(self.shop.sell(9, "cut")["res"], Res.STORE_FAILED.code)
-        self.shop.store.broken = False
-        self.shop.store.conclude = broken  # type: ignore[method-assign]
+        patched.restore()
         self.shop.crash()
         answer = self.shop.sell(9, "cut")
         self.assertEqual((answer["res"], answer["task_status"], answer["info"]["docno"]), (0, 1, "4"))

@@ -75,6 +75,7 @@ async def use(store: IStore) -> None:
     await store.note(second, b"2")
     await store.change_settings({"a": b"1"}, Change("settings", AT, b"{}"))
     await store.conclude(Outcome(second, TILL, State.UNKNOWN, AT, 411, b"", {}, None, request=b"3"))
+    await store.conclude_at_once(intent(TILL, "c", paper(4)), Outcome(0, TILL, State.DONE, AT, 0, b"{}", {4: "F-4"}))
     await store.find(TILL, "fiscal", "a")
     for key in ("", "b"):
         await store.latest(TILL, "pay", key)

@@ -11,7 +11,10 @@ from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreFailed
 
 VERBS = frozenset(
-    {"reserve", "note", "conclude", "latest", "unresolved", "accept_document", "find", "register_state"}
+    {
+        *("reserve", "note", "conclude", "conclude_at_once", "accept_document"),
+        *("latest", "unresolved", "find", "register_state"),
+    }
 )
 """The calls that count: those by which services store and look up operations."""
 

@@ -8,6 +8,8 @@ What is stored at each step of a document, and what happens if the power goes af
    the caller waits;
 4. the outcome is stored together with the register's state, and only then the caller gets the answer.
 
+What is made offline leaves the machine later, in a package: intent and outcome are stored together, after step 1.
+
 `collisions` finds out what became of a document whose answer was lost.
 """
 
@@ -96,6 +98,15 @@ class Submission:
     def stays_here(self) -> bool:
         """Whether it was made offline, and so is handed in later, in a package; the end of the session is not."""
         return self.document.offline is not None and self.document.kind != documents.OFFLINE_END
+
+
+@dataclass(frozen=True)
+class _After:
+    """A register after an operation: its state, the same as it is stored, and the outcome that both belong to."""
+
+    state: RegisterState
+    stored: bytes
+    outcome: Outcome
 
 
 class Books:
@@ -219,47 +230,61 @@ class Books:
         if reserving is not None or not sells(head):
             submissions[0].step = self.rules.moved(head)
         reached("document.before-intent")
-        try:
-            reserved = await self.store.reserve(
-                Intent(
-                    device_n=self.n,
-                    kind=kind,
-                    task=head.caller.task,
-                    key=key,
-                    fingerprint=fingerprint,
-                    at=head.at,
-                    documents=[
-                        DocumentIntent(
-                            number=submission.document.number,
-                            kind=submission.document.kind,
-                            shift=submission.document.shift,
-                            at=submission.document.at,
-                            sum=submission.document.sum,
-                            value=documents.encode(submission.document),
-                            sent=submission.sent,
-                        )
-                        for submission in submissions
-                    ],
-                    request=_kept_of(submissions),
-                    marks=reserving,
+        intent = Intent(
+            device_n=self.n,
+            kind=kind,
+            task=head.caller.task,
+            key=key,
+            fingerprint=fingerprint,
+            at=head.at,
+            documents=[
+                DocumentIntent(
+                    number=submission.document.number,
+                    kind=submission.document.kind,
+                    shift=submission.document.shift,
+                    at=submission.document.at,
+                    sum=submission.document.sum,
+                    value=documents.encode(submission.document),
+                    sent=submission.sent,
                 )
-            )
+                for submission in submissions
+            ],
+            request=_kept_of(submissions),
+            marks=reserving,
+        )
+        try:
+            after = None
+            if all(submission.stays_here for submission in submissions):
+                after = self._kept_here(submissions, self._all_warnings(head, language, warnings))
+                reached("offline.made")
+                reserved = await self.store.conclude_at_once(intent, after.outcome)
+            else:
+                reserved = await self.store.reserve(intent)
             if reserved.taken is not None:
                 raise await taken(self.store, head, reserved.taken)
             if reserved.known is not None:
                 return reserved.known
+            if after is not None:
+                reached("offline.stored")
+                return await self._completed(head, after)
             reached("document.intent-stored")
-            return await self.submit(
-                reserved.n,
-                submissions,
-                [*warnings, *self.warnings(language, head.kind), *self._left_out(head, language)],
-            )
+            return await self.submit(reserved.n, submissions, self._all_warnings(head, language, warnings))
         except Refused:
             raise
         except BaseException:
             # How far it came is in the journal and at the tax service, and only there.
             self.stored = None
             raise
+
+    def _all_warnings(self, head: Document, language: str, more: Sequence[Warning]) -> list[Warning]:
+        return [*more, *self.warnings(language, head.kind), *self._left_out(head, language)]
+
+    def _kept_here(self, submissions: Sequence[Submission], warnings: list[Warning]) -> _After:
+        """What follows from documents made offline: they are accepted when they are stored."""
+        for submission in submissions:
+            assert submission.document.offline is not None
+            submission.fiscal_number = submission.document.offline.number
+        return self._after_all(0, submissions, warnings)
 
     async def submit(self, n: int, submissions: Sequence[Submission], warnings: list[Warning]) -> bytes:
         """Submit the documents of an operation in their order and store the outcome.
@@ -359,6 +384,12 @@ class Books:
 
     async def _complete(self, n: int, submissions: Sequence[Submission], warnings: list[Warning]) -> bytes:
         """Take accepted documents into the state, store both with the answer, and return the answer."""
+        after = self._after_all(n, submissions, warnings)
+        await self.store.conclude(after.outcome)
+        return await self._completed(submissions[0].document, after)
+
+    def _after_all(self, n: int, submissions: Sequence[Submission], warnings: list[Warning]) -> _After:
+        """The outcome of an operation whose documents are accepted; changes nothing."""
         after = totals.decode(self.stored or totals.encode(self.state))
         info = None
         for submission in submissions:
@@ -378,31 +409,35 @@ class Books:
         if reach is not None:
             request = kept.without_reach(request)
             told += letters(head, submissions[0].fiscal_number, reach, self.n, self.clock.now())
-        await self.store.conclude(
-            Outcome(
-                n=n,
-                device_n=self.n,
-                state=State.DONE,
-                at=self.clock.now(),
-                res=0,
-                answer=answer,
-                fiscal_numbers={submission.document.number: submission.fiscal_number for submission in submissions},
-                register_state=stored,
-                shift=head.shift,
-                sold=sold,
-                request=request,
-                marks=step,
-                letters=told,
-            )
+        outcome = Outcome(
+            n=n,
+            device_n=self.n,
+            state=State.DONE,
+            at=self.clock.now(),
+            res=0,
+            answer=answer,
+            fiscal_numbers={submission.document.number: submission.fiscal_number for submission in submissions},
+            register_state=stored,
+            shift=head.shift,
+            sold=sold,
+            request=request,
+            marks=step,
+            letters=told,
         )
-        if told:
+        return _After(after, stored, outcome)
+
+    async def _completed(self, head: Document, after: _After) -> bytes:
+        """Work with the new state from now on, for the outcome is stored; return the answer."""
+        outcome = after.outcome
+        if outcome.letters:
             self._posted()
         reached("document.outcome-stored")
-        self.state, self.stored, self.is_new = after, stored, False
+        self.state, self.stored, self.is_new = after.state, after.stored, False
+        sold = outcome.sold
         self.sold = {} if head.kind == documents.OPEN else {**self.sold, **sold} if sold else self.sold
         if head.kind == documents.OFFLINE_END:
             await self._back_online(head.caller.source == BY_ITSELF)
-        return answer
+        return outcome.answer
 
     async def _back_online(self, by_itself: bool) -> None:
         """Tell that a session has ended; who ends one by hand keeps the record of that."""

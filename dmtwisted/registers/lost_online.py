@@ -9,10 +9,8 @@ What is stored on the way offline, and what happens if the power goes after each
 
 1. the lost operation is refused, which frees its tag and its number, and the register's state keeps its content: the
    next start opens the operation again and asks about it as if no session had been begun;
-2. the intent of the opening document: it never left, so it is void, and then as after step 1;
-3. the opening document is done: there is no way back. The next start makes the document again;
-4. the intent of that document: it never left, so it is void, and is made again under the same number;
-5. the document is done: its tag has the offline receipt as its answer.
+2. the opening document is done: there is no way back. The next start makes the document again;
+3. the document is done: its tag has the offline receipt as its answer.
 
 On the way back online the tax service is asked each time what it has under the opening document's number, and that
 decides. Only the bytes of both opening documents have to be kept; step 2 stored them.

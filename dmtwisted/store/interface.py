@@ -162,6 +162,17 @@ class IStore(ABC):
     async def conclude(self, outcome: values.Outcome) -> None:
         """Keep the outcome of an operation, with its documents and the state of its register."""
 
+    @_named
+    async def conclude_at_once(self, intent: values.Intent, outcome: values.Outcome) -> values.Reserved:
+        """Keep an intent together with its outcome: nothing of it leaves this machine before both are stored.
+
+        As `reserve` and then `conclude` of the new operation, whose number ``outcome`` does not know; if `reserve`
+        stores nothing, neither does this.
+        """
+        self.intents += 1
+        reserved: values.Reserved = await self._ask("conclude_at_once", (intent, outcome))
+        return reserved
+
     @_writes
     async def accept_document(self, n: int, number: int, fiscal_number: str) -> None:
         """Keep that one of several documents of the operation ``n`` was accepted."""

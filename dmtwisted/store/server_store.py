@@ -204,7 +204,7 @@ class ServerStore(IStore, Generic[S]):
         pool = self._pool
         until: float | None = None
         while True:
-            if verb == "reserve":
+            if verb in ("reserve", "conclude_at_once"):
                 await self._own(arguments[0].device_n, attempt.again)
             try:
                 return await self._on_session(

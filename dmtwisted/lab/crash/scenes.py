@@ -356,7 +356,16 @@ SCENES: tuple[Scene, ...] = (
     Scene(
         "offline",
         offline,
-        {"offline.refused": 1, "offline.begun": 1, "offline.package-sent": 1, "offline.ended": 1},
+        {
+            "offline.refused": 1,
+            "offline.begun": 1,
+            "offline.made": 3,
+            "offline.stored": 3,
+            "offline.package-sent": 1,
+            "offline.ended": 1,
+            "writer.before-commit": 5,
+            "writer.committed": 5,
+        },
     ),
     Scene(
         "made again offline",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.mssql import marks, outbox
@@ -157,15 +157,23 @@ def _record(link: Link, attempt: Attempt, change: Change | None, device_n: int) 
 
 
 def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
+    return _reserve(link, attempt, intent, None)
+
+
+def conclude_at_once(link: Link, attempt: Attempt, intent: Intent, outcome: Outcome) -> Reserved:
+    return _reserve(link, attempt, intent, outcome)
+
+
+def _reserve(link: Link, attempt: Attempt, intent: Intent, outcome: Outcome | None) -> Reserved:
     device_n, kind, key = intent.device_n, intent.kind, keep(intent.key)
     for _ in range(TRIES):
         if attempt.again:
             # Did the first try, whose answer was lost, store it?
             _expect_ours(link, attempt, device_n)
             rows = link.ask(
-                "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND state = 'intended' "
+                "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND state = %s "
                 f"AND token = {BODY}",
-                (device_n, kind, key, attempt.token),
+                (device_n, kind, key, "intended" if outcome is None else outcome.state.value, attempt.token),
             )
             if rows:
                 return Reserved(rows[0][0], None)
@@ -192,6 +200,8 @@ def reserve(link: Link, attempt: Attempt, intent: Intent) -> Reserved:
                 return Reserved(known[0].n, known[0])
             # Refused between our two statements, so its key is free again.
         else:
+            if outcome is not None:
+                _conclude(link, attempt, replace(outcome, n=n))
             link.commit()
             return Reserved(n, None)
     raise StoreFailed("the operations of the tag change too fast")
@@ -226,6 +236,11 @@ def _insert(link: Link, attempt: Attempt, intent: Intent) -> int:
 def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
     link.begin()
     _expect_ours(link, attempt, outcome.device_n)
+    _conclude(link, attempt, outcome)
+    link.commit()
+
+
+def _conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
     if outcome.letters or outcome.marks is not None:
         stored = attempt.again and bool(
             link.ask("SELECT 1 FROM operation WHERE n = %s AND state = 'done'", (outcome.n,))
@@ -258,7 +273,6 @@ def conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
             (outcome.register_state, outcome.device_n),
         )
     seal(link, outcome.n)
-    link.commit()
 
 
 def note(link: Link, attempt: Attempt, n: int, request: bytes) -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.gathering import ALONE
 from dmtwisted.store.postgres import marks, outbox
@@ -26,7 +28,7 @@ from dmtwisted.store.queries import (
     read_operation,
     read_operations,
 )
-from dmtwisted.store.sessions import Attempt, Rows
+from dmtwisted.store.sessions import Attempt, Lost, Rows
 from dmtwisted.store.values import (
     CHANGE,
     Change,
@@ -185,6 +187,8 @@ async def _changed(
 
 # The journal
 
+CHANGED_TOO_FAST = "the operations of the tag change too fast"
+
 _MINE = "WITH mine AS MATERIALIZED (SELECT instance, device_n FROM claim WHERE device_n = %s FOR SHARE), "
 _MINE_BY_OPERATION = (
     "WITH mine AS MATERIALIZED (SELECT c.instance, c.device_n FROM operation o JOIN claim c USING (device_n) "
@@ -252,24 +256,33 @@ async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserve
             if rows:
                 return Reserved(rows[0][0], None)
         try:
-            n, owner = await _insert(session, attempt, intent)
+            reserved = await _reserve(session, attempt, intent)
         except StoreFailed as error:
-            if intent.marks is None or marks.ONCE not in str(error):
+            if not _mark_taken(intent, error):
                 raise
-            # Another receipt reserved a mark at this moment: the next turn says which.
-            continue
-        if n is not None:
-            return Reserved(n, None)
-        if owner is not None and owner != attempt.instance:
-            raise ClaimedElsewhere(intent.device_n, owner)
-        known = read_operations(await session.ask(KNOWN, (intent.device_n, intent.kind, intent.key)))
-        if known:
-            return Reserved(known[0].n, known[0])
-        taken = None if intent.marks is None else await marks.taken(session, intent.marks)
-        if taken is not None:
-            return Reserved(0, None, taken)
-        # Refused between our two statements, so its key is free again.
-    raise StoreFailed("the operations of the tag change too fast")
+        else:
+            if reserved is not None:
+                return reserved
+    raise StoreFailed(CHANGED_TOO_FAST)
+
+
+async def _reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserved | None:
+    """One try; `None` when the operation that had the key was refused meanwhile."""
+    n, owner = await _insert(session, attempt, intent)
+    if n is not None:
+        return Reserved(n, None)
+    if owner is not None and owner != attempt.instance:
+        raise ClaimedElsewhere(intent.device_n, owner)
+    known = read_operations(await session.ask(KNOWN, (intent.device_n, intent.kind, intent.key)))
+    if known:
+        return Reserved(known[0].n, known[0])
+    taken = None if intent.marks is None else await marks.taken(session, intent.marks)
+    return None if taken is None else Reserved(0, None, taken)
+
+
+def _mark_taken(intent: Intent, error: StoreFailed) -> bool:
+    """Whether another receipt reserved one of its marks at this moment: the next try says which."""
+    return intent.marks is not None and marks.ONCE in str(error)
 
 
 async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[int | None, str | None]:
@@ -375,6 +388,36 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
     _check_written(
         await session.ask(_CONCLUDE.format(more=more, sealed=SEALED_WITH_PAPERS), values), attempt, outcome.n
     )
+
+
+async def conclude_at_once(session: Session, attempt: Attempt, intent: Intent, outcome: Outcome) -> Reserved:
+    if attempt.again:
+        # Did the first try, whose answer was lost, store it?
+        rows = await session.ask(
+            "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND key = %s AND token = %s",
+            (intent.device_n, intent.kind, intent.key, attempt.token),
+        )
+        if rows:
+            return Reserved(rows[0][0], None)
+    for _ in range(TRIES):
+        # The driver expects rows of each question.
+        await session.ask("BEGIN; SELECT 1")
+        try:
+            reserved = await _reserve(session, attempt, intent)
+            if reserved is not None and reserved.known is None and reserved.taken is None:
+                await conclude(session, attempt, replace(outcome, n=reserved.n))
+            await session.ask("COMMIT; SELECT 1")
+        except Lost:
+            # The server undoes it with the end of the session.
+            raise
+        except BaseException as error:
+            await session.ask("ROLLBACK; SELECT 1")
+            if not isinstance(error, StoreFailed) or not _mark_taken(intent, error):
+                raise
+        else:
+            if reserved is not None:
+                return reserved
+    raise StoreFailed(CHANGED_TOO_FAST)
 
 
 async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:

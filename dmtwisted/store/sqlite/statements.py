@@ -71,11 +71,18 @@ _EVERY_DEVICE = "SELECT device_n FROM chain UNION SELECT n FROM device"
 """Every device with a history: deleted ones too, once one of their operations had an outcome."""
 
 _STATE = OPERATION_COLUMNS.index("state")
-_ANSWER = OPERATION_COLUMNS.index("answer")
-_SEALED_BUT_ANSWER = _SEALED.replace('"answer"', "NULL")
-"""The answer is most of the bytes of a sale; its writer need not read it again."""
 
 _SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation_n = ? ORDER BY n"
+
+_INTENDED = (
+    'SELECT o.device_n, o.task, o.at, o.kind, o."key", o.fingerprint, o.request, '
+    + ", ".join(f'd."{name}"' for name in DOCUMENT_COLUMNS)
+    + " FROM operation o LEFT JOIN document d ON d.operation_n = o.n WHERE o.n = ? ORDER BY d.n"
+)
+"""What an outcome leaves of an operation as it is, and its documents; one row for each of them."""
+
+_ITS_OWN = 7
+"""How many columns of it are the operation's."""
 
 
 def devices(db: sqlite3.Connection) -> list[DeviceRow]:
@@ -157,51 +164,53 @@ def _recorded(db: sqlite3.Connection, change: Change | None, device_n: int = 0) 
 def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
     *columns, documents, request, asked = astuple(intent)
     taken = None if asked is None else marks.taken(db, asked)
+    # Not RETURNING, which costs as much again as the statement itself.
     added = (
         None
         if taken is not None
         else db.execute(
             'INSERT INTO operation (device_n, kind, task, "key", fingerprint, at, state, request) '
-            "VALUES (?, ?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING RETURNING n",
+            "VALUES (?, ?, ?, ?, ?, ?, 'intended', ?) ON CONFLICT DO NOTHING",
             (*columns, request or None),
-        ).fetchone()
+        )
     )
-    if added is None:
+    if added is None or not added.rowcount:
         known = db.execute(
             f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state <> 'refused'",
             (intent.device_n, intent.kind, intent.key),
         ).fetchone()
         return Reserved(0, None, taken) if known is None else Reserved(known[0], _operation(db, known))
+    n = added.lastrowid
+    assert n is not None
     for paper in documents:
         db.execute(
             "INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, 'intended', ?, ?)",
-            (added[0], intent.device_n, *astuple(paper)),
+            (n, intent.device_n, *astuple(paper)),
         )
     if asked is not None:
-        marks.hold(db, added[0], intent)
-    return Reserved(added[0], None)
+        marks.hold(db, n, intent)
+    return Reserved(n, None)
 
 
 def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
+    n, answer, state = outcome.n, outcome.answer or None, outcome.state.value
     if outcome.letters:
         outbox.post(db, outcome.letters)
     if outcome.marks is not None:
         marks.move(db, outcome, outcome.marks)
-    concluded = db.execute(
-        "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ?, request = coalesce(?, request) "
-        f"WHERE n = ? RETURNING {_SEALED_BUT_ANSWER}",
-        (outcome.state, outcome.at, outcome.res, outcome.answer or None, outcome.request or None, outcome.n),
-    ).fetchall()
-    for number, fiscal_number in outcome.fiscal_numbers.items():
+    found = db.execute(_INTENDED, (n,)).fetchall()
+    content = b""
+    if found:
+        device_n, task, at, kind, key, fingerprint, request = found[0][:_ITS_OWN]
+        request = outcome.request or request
         db.execute(
-            "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
-            (fiscal_number, outcome.n, number),
+            "UPDATE operation SET state = ?, ended_at = ?, res = ?, answer = ?, request = ? WHERE n = ?",
+            (state, outcome.at, outcome.res, answer, request, n),
         )
-    if outcome.state is not State.DONE:
-        # An accepted document stays accepted, whatever the outcome of the later ones.
-        db.execute(
-            "UPDATE document SET state = ? WHERE operation_n = ? AND state <> 'done'", (outcome.state, outcome.n)
+        papers = [_paper_after(db, outcome, row[_ITS_OWN:]) for row in found if row[_ITS_OWN] is not None]
+        content = content_hash(
+            (n, device_n, task, at, outcome.at, outcome.res, kind, key, fingerprint, state, answer, request), papers
         )
     if outcome.sold:
         db.executemany(
@@ -214,7 +223,29 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
             "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state",
             (outcome.device_n, outcome.register_state),
         )
-    _seal(db, [(*row[:_ANSWER], outcome.answer or None, *row[_ANSWER + 1 :]) for row in concluded])
+    if found and outcome.state is not State.INTENDED:
+        _add_seal(db, n, device_n, content)
+
+
+def conclude_at_once(db: sqlite3.Connection, intent: Intent, outcome: Outcome) -> Reserved:
+    reserved = reserve(db, intent)
+    if reserved.known is None and reserved.taken is None:
+        conclude(db, replace(outcome, n=reserved.n))
+    return reserved
+
+
+def _paper_after(db: sqlite3.Connection, outcome: Outcome, paper: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Store what an outcome changes of a document; its sealed columns as they are now."""
+    n, device_n, number, shift, at, total, kind, state, fiscal_number, value, sent = paper
+    if number in outcome.fiscal_numbers:
+        state, fiscal_number = "done", outcome.fiscal_numbers[number]
+    elif outcome.state is not State.DONE and state != "done":
+        # An accepted document stays accepted, whatever the outcome of the later ones.
+        state = outcome.state.value
+    else:
+        return paper
+    db.execute("UPDATE document SET state = ?, fiscal_number = ? WHERE n = ?", (state, fiscal_number, n))
+    return n, device_n, number, shift, at, total, kind, state, fiscal_number, value, sent
 
 
 def note(db: sqlite3.Connection, n: int, request: bytes) -> None:
@@ -239,7 +270,10 @@ def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
         return
     row = rows[0]
     n, device_n = row[:2]
-    content = content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,)))
+    _add_seal(db, n, device_n, content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,))))
+
+
+def _add_seal(db: sqlite3.Connection, n: int, device_n: int, content: bytes) -> None:
     before = db.execute("SELECT hash FROM chain WHERE device_n = ?", (device_n,)).fetchone()
     chain = link(GENESIS if before is None else before[0], device_n, n, content)
     db.execute(

@@ -96,7 +96,7 @@ class Deframer:
     def __init__(self) -> None:
         self._rest = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    def feed(self, data: bytes | memoryview) -> Iterator[tuple[int, int, bytes]]:
         """Each whole frame as ``(seq, verb or status, body)``.
 
         :raises StoreFailed: at a length that no frame has; the rest of the stream cannot be split.

@@ -16,6 +16,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from io import FileIO
 from threading import Lock
 from typing import IO, NoReturn
 
@@ -39,6 +40,9 @@ PRAGMAS = (
     "PRAGMA journal_size_limit=67108864",
     "PRAGMA temp_store=MEMORY",
 )
+
+MOST_AT_ONCE = 1 << 20
+"""Bytes of questions that are taken at once."""
 
 _output = Lock()
 
@@ -110,8 +114,11 @@ def write_back_of(db: sqlite3.Connection, path: str) -> WriteBack | None:
 def _serve(db: sqlite3.Connection, lists: Lists | None, write_back: WriteBack | None = None) -> None:
     _write(frame(READY, DONE, b""))
     deframer = Deframer()
-    while data := os.read(0, 1 << 20):
-        batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(data)]
+    # One buffer for all: the system would map and unmap so much memory for each question.
+    waiting = memoryview(bytearray(MOST_AT_ONCE))
+    questions = FileIO(0, closefd=False)
+    while size := questions.readinto(waiting):
+        batch = [(seq, TABLE[small], body) for seq, small, body in deframer.feed(waiting[:size])]
         if batch:
             serve_batch(db, lists, batch, _write)
             if write_back is not None:
