@@ -1091,6 +1091,83 @@ class TogetherTests(WireCase, TestCase):
             reason.trap(StoreFailed)
         self.assertEqual([key for key, _ in self.journal()], ["a"] * 4 + ["b"] * 3)
 
+    async def test_at_once(self) -> None:
+        """Intents that come with their outcomes share a transaction; one that fails does so alone."""
+        store = await self.opened_postgres()
+        await self.kept_at_once(store, *self.sales(3))
+        meant = [msgspec.structs.replace(one, key="b", documents=[paper(7)]) for one in self.sales(6)]
+        # A tag that is known, and an outcome that cannot be stored.
+        meant[2] = self.sales(3)[2]
+        became = [outcome(0, device_n=one.device_n, fiscal_numbers={7: "F"}, register_state=b"s") for one in meant]
+        became[4] = msgspec.structs.replace(became[4], res=2**70)
+        for one in meant:
+            await store.claims.claim(one.device_n)
+        asked = [_asked(store.conclude_at_once(*each)) for each in zip(meant, became, strict=True)]
+        answers = await DeferredList(asked, consumeErrors=True)
+        self.assertEqual([done for done, _ in answers], [True] * 4 + [False, True])
+        known = [reserved.known for done, reserved in answers if done]
+        self.assertEqual([each is None for each in known], [True, True, False, True, True])
+        self.assertEqual([state for key, state in self.journal() if key == "b"], ["done"] * 4)
+        self.assertEqual(await store.register_state(5), None)
+        before = self.commits("seal")
+        more = [
+            (intent(device_n, "c", paper(8)), outcome(0, device_n=device_n, fiscal_numbers={8: "G"}))
+            for device_n in range(1, 7)
+        ]
+        await gatherResults([_asked(store.conclude_at_once(*each)) for each in more])
+        self.assertEqual(self.commits("seal"), before + 2)
+        self.assertEqual(self.commits("operation WHERE key = 'c'"), 2)
+        self.assertIs(await verify(store), None)
+
+    async def test_at_once_lost(self) -> None:
+        """When the answer about a group of such documents is lost, or a question of it, each is stored once."""
+        wire = Wire()
+        store = await self.behind(wire)
+        for device_n in range(1, 7):
+            await store.claims.claim(device_n)
+        for number, (member, words) in enumerate(
+            (
+                ("lose_answer", BRIEFLY.encode() + b"EXECUTE reserve("),
+                ("lose_question", BRIEFLY.encode() + b"EXECUTE conclude("),
+                ("lose_answer", BRIEFLY.encode() + b"EXECUTE conclude("),
+            ),
+            1,
+        ):
+            await self.until(lambda: store.alive == 2)
+            setattr(wire, member, words)
+            both = [
+                (
+                    intent(device_n, f"tag {number}", paper(number)),
+                    outcome(0, device_n=device_n, fiscal_numbers={number: "F"}, register_state=b"%d" % number),
+                )
+                for device_n in range(1, 7)
+            ]
+            reserved = await gatherResults([_asked(store.conclude_at_once(*each)) for each in both])
+            self.assertEqual([each.known for each in reserved], [None] * 6)
+            self.assertEqual(wire.lost, number)
+            self.assertEqual(len(self.journal()), 6 * number)
+            self.assertEqual([await store.register_state(one.device_n) for one, _ in both], [b"%d" % number] * 6)
+        self.assertEqual({state for _, state in self.journal()}, {"done"})
+        self.assertIs(await verify(store), None)
+
+    async def test_at_once_commit_lost(self) -> None:
+        """The same when it is the answer to the commit that is lost, or the commit itself."""
+        wire = Wire()
+        store = await self.behind(wire)
+        for device_n in (1, 2, 3):
+            await store.claims.claim(device_n)
+        for number, member in enumerate(("lose_answer", "lose_question"), 1):
+            await self.until(lambda: store.alive == 2)
+            setattr(wire, member, b"COMMIT")
+            both = [
+                (intent(device_n, member, paper(number)), outcome(0, device_n=device_n, fiscal_numbers={number: "F"}))
+                for device_n in (1, 2, 3)
+            ]
+            reserved = await gatherResults([_asked(store.conclude_at_once(*each)) for each in both])
+            self.assertEqual([each.known for each in reserved], [None] * 3)
+            self.assertEqual((wire.lost, len(self.journal())), (number, 3 * number))
+        self.assertIs(await verify(store), None)
+
     async def test_known(self) -> None:
         """A tag that was used is known to its caller, though the others of the group are new."""
         store = await self.opened_postgres()

@@ -33,8 +33,8 @@ from dmtwisted.store.values import StoreFailed
 
 V = TypeVar("V")
 
-Question = tuple[bytes, Any]
-"""The mark of a question, and the intent or outcome to be kept."""
+Question = tuple[Any, ...]
+"""The mark of a question, and the arguments of its verb."""
 
 Together = Callable[[S, str, list[Question]], Awaitable[list[Any]]]
 """Asks questions of one verb for the service of that name; `ALONE` when it did nothing about a question."""
@@ -44,6 +44,10 @@ POOL = 8
 
 AFTERWARDS = frozenset({"conclude", "accept_document", "note"})
 """Verbs that record what has happened already: they wait for a server that is away."""
+
+
+CLAIMING = frozenset({"reserve", "conclude_at_once"})
+"""Verbs that begin an operation: their device must be ours."""
 
 
 class ServerStore(IStore, Generic[S]):
@@ -169,8 +173,8 @@ class ServerStore(IStore, Generic[S]):
         self._running += 1
         attempt = Attempt(self.claims.instance, token_bytes(16))
         gathering = self._gatherings.get(verb)
-        if gathering is not None and self._goes_together(verb, arguments[0]):
-            asked = gathering.ask(arguments[0].device_n, (attempt.token, arguments[0]))
+        if gathering is not None and self._goes_together(verb, arguments):
+            asked = gathering.ask(arguments[0].device_n, (attempt.token, *arguments))
             asked.addBoth(self._gathered, verb, attempt, arguments, due)
         else:
             self._ask_alone(verb, attempt, arguments, due)
@@ -204,7 +208,7 @@ class ServerStore(IStore, Generic[S]):
         pool = self._pool
         until: float | None = None
         while True:
-            if verb in ("reserve", "conclude_at_once"):
+            if verb in CLAIMING:
                 await self._own(arguments[0].device_n, attempt.again)
             try:
                 return await self._on_session(
@@ -259,11 +263,11 @@ class ServerStore(IStore, Generic[S]):
 
         return Gathering(self._reactor, ask)
 
-    def _goes_together(self, verb: str, value: Any) -> bool:
+    def _goes_together(self, verb: str, arguments: tuple[Any, ...]) -> bool:
         """Whether an intent or outcome may be in a group: what touches rows of other devices is asked alone."""
-        if verb == "reserve":
-            return value.marks is None and self.claims.settled(value.device_n)
-        return value.marks is None and not value.letters
+        if verb in CLAIMING and not self.claims.settled(arguments[0].device_n):
+            return False
+        return all(value.marks is None and not getattr(value, "letters", None) for value in arguments)
 
     async def _own(self, device_n: int, stubborn: bool) -> None:
         """Claim the device before anything is done with it.

@@ -33,6 +33,7 @@ SET_UP = """
 SET default_transaction_isolation TO 'read committed';
 SET statement_timeout TO {statement_ms};
 SET lock_timeout TO {statement_ms};
+SET idle_in_transaction_session_timeout TO {statement_ms};
 SET jit TO off;
 SET plan_cache_mode TO force_generic_plan;
 SET tcp_keepalives_idle TO 10;

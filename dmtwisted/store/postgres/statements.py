@@ -10,7 +10,8 @@ once another service has taken the device over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
@@ -400,24 +401,48 @@ async def conclude_at_once(session: Session, attempt: Attempt, intent: Intent, o
         if rows:
             return Reserved(rows[0][0], None)
     for _ in range(TRIES):
-        # The driver expects rows of each question.
-        await session.ask("BEGIN; SELECT 1")
         try:
-            reserved = await _reserve(session, attempt, intent)
-            if reserved is not None and reserved.known is None and reserved.taken is None:
-                await conclude(session, attempt, replace(outcome, n=reserved.n))
-            await session.ask("COMMIT; SELECT 1")
-        except Lost:
-            # The server undoes it with the end of the session.
-            raise
-        except BaseException as error:
-            await session.ask("ROLLBACK; SELECT 1")
-            if not isinstance(error, StoreFailed) or not _mark_taken(intent, error):
+            async with _transaction(session):
+                reserved = await _reserve(session, attempt, intent)
+                if reserved is not None and reserved.known is None and reserved.taken is None:
+                    await conclude(session, attempt, replace(outcome, n=reserved.n))
+        except StoreFailed as error:
+            if not _mark_taken(intent, error):
                 raise
         else:
             if reserved is not None:
                 return reserved
     raise StoreFailed(CHANGED_TOO_FAST)
+
+
+async def conclude_at_once_together(
+    session: Session, instance: str, asked: Sequence[tuple[bytes, Intent, Outcome]]
+) -> list[Any]:
+    async with _transaction(session):
+        answers = await reserve_together(session, instance, [(token, intent) for token, intent, _ in asked])
+        kept = [
+            (token, replace(outcome, n=reserved.n))
+            for reserved, (token, _, outcome) in zip(answers, asked, strict=True)
+            if reserved is not ALONE
+        ]
+        if kept and ALONE in await conclude_together(session, instance, kept):
+            raise StoreFailed("not every outcome of a group could be stored")
+    return answers
+
+
+@asynccontextmanager
+async def _transaction(session: Session) -> AsyncIterator[None]:
+    """Several questions in one transaction; the server undoes it with the end of the session, too."""
+    # The driver expects rows of each question.
+    await session.ask("BEGIN; SELECT 1")
+    try:
+        yield
+        await session.ask("COMMIT; SELECT 1")
+    except Lost:
+        raise
+    except BaseException:
+        await session.ask("ROLLBACK; SELECT 1")
+        raise
 
 
 async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:

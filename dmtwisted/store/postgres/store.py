@@ -20,6 +20,7 @@ FUNCTIONS = functions_of(statements, seals, retention, marks, outbox)
 TOGETHER: dict[str, Together[Session]] = {
     "reserve": statements.reserve_together,
     "conclude": statements.conclude_together,
+    "conclude_at_once": statements.conclude_at_once_together,
 }
 """The verbs of a sale, for several callers at once."""
 
