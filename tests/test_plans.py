@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.postgres.sessions import Session
+from dmtwisted.store.postgres.sessions import Prepared, Session
 from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.seals import GENESIS
 from dmtwisted.store.sqlite.memory import MemoryStore
@@ -153,9 +153,9 @@ class PostgresPlanTests(TestCase):
         asked: list[tuple[str, Any]] = []
         ask = Session.ask
 
-        async def heard(session: Session, statement: str, values: Any = ()) -> Any:
-            asked.append((statement, values))
-            return await ask(session, statement, values)
+        async def heard(session: Session, statement: str | Prepared, *more: Any) -> Any:
+            asked.append((statement.text if isinstance(statement, Prepared) else statement, more[0] if more else ()))
+            return await ask(session, statement, *more)
 
         store = PostgresStore(reactor, server().url(DATABASE), "shop", size=2)
         self.addCleanup(lambda: Deferred.fromCoroutine(store.close()))

@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 from unittest import skipIf
 
+import msgspec
 import psycopg2
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
@@ -33,12 +35,24 @@ from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.opening import installation, store_of
-from dmtwisted.store.postgres.sessions import Session, Watched, read_url
+from dmtwisted.store.postgres import sessions
+from dmtwisted.store.postgres.sessions import BRIEFLY, Session, Watched, read_url
 from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.revisions import head
 from dmtwisted.store.sessions import Patience
 from dmtwisted.store.sqlite.store import SqliteStore
-from dmtwisted.store.values import Letter, MarkMove, Marks, MarkStep, NameTaken, Reserved, State, StoreFailed
+from dmtwisted.store.values import (
+    Intent,
+    Letter,
+    MarkMove,
+    Marks,
+    MarkStep,
+    NameTaken,
+    OperationQuery,
+    Reserved,
+    State,
+    StoreFailed,
+)
 from dmtwisted.store.verification import verify
 from dmtwisted.system.environment import environment
 from tests.change_contract import CHANGES, ChangeContract, change
@@ -48,7 +62,19 @@ from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.shop import sale
 from tests.specification import promises
-from tests.store_contract import AT, OTHER, TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
+from tests.store_contract import (
+    AT,
+    MEGABYTE,
+    OTHER,
+    TILL,
+    StoreCase,
+    StoreContract,
+    intent,
+    kept,
+    outcome,
+    paper,
+    row,
+)
 
 T = TypeVar("T")
 
@@ -605,7 +631,7 @@ class LostAnswerTests(WireCase, TestCase):
         store = await self.behind(wire)
         for number, kind in enumerate(("fiscal", "pay", "doc"), 1):
             for member in ("lose_answer", "lose_question"):
-                setattr(wire, member, b"INSERT INTO operation")
+                setattr(wire, member, b"EXECUTE reserve(")
                 meant = intent(TILL, f"{kind} {member}", paper(len(self.journal())), kind=kind)
                 reserved = await store.reserve(meant)
                 self.assertEqual(reserved, Reserved(reserved.n, None))
@@ -620,7 +646,7 @@ class LostAnswerTests(WireCase, TestCase):
         wire = Wire()
         store = await self.behind(wire)
         n = await self.operation(store, "a", State.DONE, paper(1))
-        wire.lose_answer = b"INSERT INTO operation"
+        wire.lose_answer = b"EXECUTE reserve("
         reserved = await store.reserve(intent(TILL, "a", paper(2)))
         assert reserved.known is not None
         self.assertEqual((reserved.n, reserved.known.n, reserved.known.answer, wire.lost), (n, n, b"{}", 1))
@@ -631,7 +657,7 @@ class LostAnswerTests(WireCase, TestCase):
         store = await self.behind(wire)
         for number, member in enumerate(("lose_answer", "lose_question"), 1):
             n = await self.operation(store, member, State.INTENDED, paper(number))
-            setattr(wire, member, b"UPDATE operation")
+            setattr(wire, member, b"EXECUTE conclude(")
             await store.conclude(
                 outcome(n, answer=b"{}", fiscal_numbers={number: "F"}, register_state=b"%d" % n, sold={member: 1})
             )
@@ -705,7 +731,7 @@ class LostAnswerTests(WireCase, TestCase):
         """When the server stays away, the outcome is not known, so the verb fails; later a repeat finds it."""
         wire = Wire()
         store = await self.behind(wire, size=1, patience=replace(QUICK, recovery=0.3))
-        wire.lose_answer = b"INSERT INTO operation"
+        wire.lose_answer = b"EXECUTE reserve("
         asked = _asked(store.reserve(intent(TILL, "a", paper(1))))
         await self.until(lambda: wire.lose_answer == b"")
         wire.closed = True
@@ -932,6 +958,308 @@ class SlowTests(PostgresCase, TestCase):
         blocker.close()
         await held_up
         self.assertEqual((await self.found(store, "a")).n, n)
+
+
+@skipIf(MISSING, MISSING)
+class TogetherTests(WireCase, TestCase):
+    """Sales of several registers in one transaction."""
+
+    async def kept_at_once(self, store: PostgresStore, *meant: Intent) -> list[int]:
+        """The numbers of intents, of which all but the first go together."""
+        for each in meant:
+            await store.claims.claim(each.device_n)
+        return [reserved.n for reserved in await gatherResults([_asked(store.reserve(each)) for each in meant])]
+
+    def commits(self, table: str) -> int:
+        """How many transactions made the rows of a table."""
+        [(found,)] = server().run(f"SELECT count(DISTINCT xmin::text) FROM {table}", DATABASE)
+        return int(found)
+
+    def sales(self, count: int, tag: str = "a") -> list[Intent]:
+        """A sale on each of so many registers."""
+        return [intent(device_n, tag, paper(1), paper(2)) for device_n in range(1, count + 1)]
+
+    async def test_one_commit(self) -> None:
+        """What waits is stored in one transaction, intents as well as outcomes, and is sealed as ever."""
+        store = await self.opened_postgres()
+        meant = self.sales(20)
+        numbers = await self.kept_at_once(store, *meant)
+        self.assertEqual((self.commits("operation"), self.commits("document")), (2, 2))
+        for one, n in zip(meant, numbers, strict=True):
+            papers = [kept(each, State.INTENDED) for each in one.documents]
+            self.assertEqual(await store.latest(one.device_n, "fiscal", "a"), row(n, one, State.INTENDED, *papers))
+        became = [
+            outcome(
+                n, device_n=one.device_n, answer=b"%d" % n, fiscal_numbers={1: f"F-{n}"}, register_state=b"%d" % n
+            )
+            for one, n in zip(meant, numbers, strict=True)
+        ]
+        await gatherResults([_asked(store.conclude(each)) for each in became])
+        self.assertEqual([self.commits(table) for table in ("operation", "seal", "chain", "register")], [2] * 4)
+        for one, n in zip(meant, numbers, strict=True):
+            found = await store.find(one.device_n, "fiscal", "a")
+            assert found is not None
+            self.assertEqual((found.n, found.answer), (n, b"%d" % n))
+            self.assertEqual([each.fiscal_number for each in found.documents], [f"F-{n}", ""])
+            self.assertEqual(await store.register_state(one.device_n), b"%d" % n)
+        self.assertIs(await verify(store), None)
+
+    async def test_as_alone(self) -> None:
+        """What goes together is stored exactly as what goes alone, whatever it is."""
+        store = await self.opened_postgres()
+        random = Random(7)
+        for _ in range(30):
+            numbers = {number: f"F-{number}" for number in range(1, random.randint(1, 3))}
+            members: dict[str, Any] = {
+                "state": random.choice([State.DONE, State.REFUSED, State.UNKNOWN]),
+                "res": random.choice([0, 1040]),
+                "answer": random.choice([b"", b"{}", MEGABYTE[:5000]]),
+                "fiscal_numbers": numbers,
+                "register_state": random.choice([None, b"", b"state"]),
+                "request": random.choice([b"", b"far"]),
+                "shift": 3,
+                "sold": dict.fromkeys(random.sample("abc", random.randint(0, 3)), 2),
+            }
+            self.cases.append((random.randint(0, 3), random.choice(["", "asked"]), members))
+        halves = []
+        for together in (False, True):
+            meant = [
+                intent(device_n, f"tag {device_n}", *map(paper, range(1, papers + 1)), request=asked.encode())
+                for device_n, (papers, asked, _) in enumerate(self.cases, 100 if together else 200)
+            ]
+            halves.append((together, meant))
+            for each in meant:
+                await store.claims.claim(each.device_n)
+        for together, meant in halves:
+            numbers_of = await self.in_order(together, [store.reserve(each) for each in meant])
+            outcomes = [
+                outcome(reserved.n, device_n=one.device_n, **members)
+                for reserved, one, (_, _, members) in zip(numbers_of, meant, self.cases, strict=True)
+            ]
+            await self.in_order(together, [store.conclude(each) for each in outcomes])
+        self.assertIs(await verify(store), None)
+        self.assertLess(self.commits("seal"), 40)
+        for table, columns in (
+            ("operation", "kind, task, fingerprint, state, at, ended_at, res, answer, request"),
+            ("document", "number, kind, shift, at, sum, state, fiscal_number, value, sent"),
+            ("register", "state"),
+            ("sold_code", "shift, code, taxgrp"),
+            ("chain", "count, removed"),
+        ):
+            found = [
+                server().run(
+                    f"SELECT device_n - {first}, {columns} FROM {table} "
+                    f"WHERE device_n BETWEEN {first} AND {first} + 99",
+                    DATABASE,
+                )
+                for first in (100, 200)
+            ]
+            self.assertGreater(len(found[0]), 5)
+            self.assertEqual(*(sorted(map(self.plain, rows)) for rows in found))
+
+    def setUp(self) -> None:
+        """No cases yet."""
+        self.cases: list[tuple[int, str, dict[str, Any]]] = []
+
+    def plain(self, row: tuple[Any, ...]) -> str:
+        """A row that can be compared and sorted."""
+        return repr([bytes(value) if isinstance(value, memoryview) else value for value in row])
+
+    async def in_order(self, together: bool, questions: list[Awaitable[T]]) -> list[T]:
+        """The answers to questions, asked at once or one after the other."""
+        if together:
+            return await gatherResults([_asked(each) for each in questions])
+        return [await each for each in questions]
+
+    async def test_one_fails(self) -> None:
+        """An intent that the database refuses fails its own caller; the others of the group are stored, and once."""
+        store = await self.opened_postgres()
+        await self.kept_at_once(store, *self.sales(4))
+        again = self.sales(6, "b")
+        for at, one in enumerate(again):
+            again[at] = msgspec.structs.replace(one, documents=[paper(3)])
+        # A text that is too long, a character that no text can have, a local number that is in use.
+        again[1] = intent(2, "x" * 201, paper(3))
+        again[2] = intent(3, "a\0b", paper(3))
+        again[3] = intent(4, "b", paper(2))
+        for one in again:
+            await store.claims.claim(one.device_n)
+        answers = await DeferredList([_asked(store.reserve(each)) for each in again], consumeErrors=True)
+        self.assertEqual([done for done, _ in answers], [True, False, False, False, True, True])
+        for _, reason in answers[1:4]:
+            assert isinstance(reason, Failure)
+            reason.trap(StoreFailed)
+        self.assertEqual([key for key, _ in self.journal()], ["a"] * 4 + ["b"] * 3)
+
+    async def test_at_once(self) -> None:
+        """Intents that come with their outcomes share a transaction; one that fails does so alone."""
+        store = await self.opened_postgres()
+        await self.kept_at_once(store, *self.sales(3))
+        meant = [msgspec.structs.replace(one, key="b", documents=[paper(7)]) for one in self.sales(6)]
+        # A tag that is known, and an outcome that cannot be stored.
+        meant[2] = self.sales(3)[2]
+        became = [outcome(0, device_n=one.device_n, fiscal_numbers={7: "F"}, register_state=b"s") for one in meant]
+        became[4] = msgspec.structs.replace(became[4], res=2**70)
+        for one in meant:
+            await store.claims.claim(one.device_n)
+        asked = [_asked(store.conclude_at_once(*each)) for each in zip(meant, became, strict=True)]
+        answers = await DeferredList(asked, consumeErrors=True)
+        self.assertEqual([done for done, _ in answers], [True] * 4 + [False, True])
+        known = [reserved.known for done, reserved in answers if done]
+        self.assertEqual([each is None for each in known], [True, True, False, True, True])
+        self.assertEqual([state for key, state in self.journal() if key == "b"], ["done"] * 4)
+        self.assertEqual(await store.register_state(5), None)
+        before = self.commits("seal")
+        more = [
+            (intent(device_n, "c", paper(8)), outcome(0, device_n=device_n, fiscal_numbers={8: "G"}))
+            for device_n in range(1, 7)
+        ]
+        await gatherResults([_asked(store.conclude_at_once(*each)) for each in more])
+        self.assertEqual(self.commits("seal"), before + 2)
+        self.assertEqual(self.commits("operation WHERE key = 'c'"), 2)
+        self.assertIs(await verify(store), None)
+
+    async def test_at_once_lost(self) -> None:
+        """When the answer about a group of such documents is lost, or a question of it, each is stored once."""
+        wire = Wire()
+        store = await self.behind(wire)
+        for device_n in range(1, 7):
+            await store.claims.claim(device_n)
+        for number, (member, words) in enumerate(
+            (
+                ("lose_answer", BRIEFLY.encode() + b"EXECUTE reserve("),
+                ("lose_question", BRIEFLY.encode() + b"EXECUTE conclude("),
+                ("lose_answer", BRIEFLY.encode() + b"EXECUTE conclude("),
+            ),
+            1,
+        ):
+            await self.until(lambda: store.alive == 2)
+            setattr(wire, member, words)
+            both = [
+                (
+                    intent(device_n, f"tag {number}", paper(number)),
+                    outcome(0, device_n=device_n, fiscal_numbers={number: "F"}, register_state=b"%d" % number),
+                )
+                for device_n in range(1, 7)
+            ]
+            reserved = await gatherResults([_asked(store.conclude_at_once(*each)) for each in both])
+            self.assertEqual([each.known for each in reserved], [None] * 6)
+            self.assertEqual(wire.lost, number)
+            self.assertEqual(len(self.journal()), 6 * number)
+            self.assertEqual([await store.register_state(one.device_n) for one, _ in both], [b"%d" % number] * 6)
+        self.assertEqual({state for _, state in self.journal()}, {"done"})
+        self.assertIs(await verify(store), None)
+
+    async def test_at_once_commit_lost(self) -> None:
+        """The same when it is the answer to the commit that is lost, or the commit itself."""
+        wire = Wire()
+        store = await self.behind(wire)
+        for device_n in (1, 2, 3):
+            await store.claims.claim(device_n)
+        for number, member in enumerate(("lose_answer", "lose_question"), 1):
+            await self.until(lambda: store.alive == 2)
+            setattr(wire, member, b"COMMIT")
+            both = [
+                (intent(device_n, member, paper(number)), outcome(0, device_n=device_n, fiscal_numbers={number: "F"}))
+                for device_n in (1, 2, 3)
+            ]
+            reserved = await gatherResults([_asked(store.conclude_at_once(*each)) for each in both])
+            self.assertEqual([each.known for each in reserved], [None] * 3)
+            self.assertEqual((wire.lost, len(self.journal())), (number, 3 * number))
+        self.assertIs(await verify(store), None)
+
+    async def test_known(self) -> None:
+        """A tag that was used is known to its caller, though the others of the group are new."""
+        store = await self.opened_postgres()
+        first = await self.kept_at_once(store, *self.sales(3))
+        again = [await store.reserve(intent(9, "first"))]
+        again += await gatherResults([_asked(store.reserve(each)) for each in self.sales(6)])
+        self.assertEqual([each.known and each.known.n for each in again[1:4]], first)
+        self.assertEqual([each.known for each in again[4:]], [None] * 3)
+        self.assertEqual(len(self.journal()), 7)
+
+    async def test_claimed_elsewhere(self) -> None:
+        """In a group nothing is stored for the device of another service; the other devices are not affected."""
+        first = await self.opened_postgres(size=2)
+        second = self.store("bar", size=2)
+        await second.open()
+        theirs = await self.kept_at_once(first, *self.sales(2))
+        ours = await self.kept_at_once(second, *(intent(device_n, "b", paper(1)) for device_n in (11, 12, 13)))
+        became = [
+            outcome(n, State.REFUSED, device_n=device_n) for device_n, n in zip((11, 12, 13), ours, strict=True)
+        ]
+        became[1:1] = [
+            outcome(n, State.REFUSED, device_n=device_n) for device_n, n in zip((1, 2), theirs, strict=True)
+        ]
+        answers = await DeferredList([_asked(second.conclude(each)) for each in became], consumeErrors=True)
+        self.assertEqual([done for done, _ in answers], [True, False, False, True, True])
+        for _, reason in answers[1:3]:
+            assert isinstance(reason, Failure)
+            reason.trap(ClaimedElsewhere)
+        self.assertEqual([state for _, state in self.journal()], ["intended"] * 2 + ["refused"] * 3)
+
+    async def test_lost_answer(self) -> None:
+        """When the answer to a group is lost, or the question, each of it is stored once, and its caller is told."""
+        wire = Wire()
+        store = await self.behind(wire)
+        for tag in ("lose_answer", "lose_question"):
+            meant = [intent(device_n, tag, kind="pay") for device_n in range(1, 7)]
+            await self.kept_at_once(
+                store, *(intent(device_n, f"before {tag}", kind="pay") for device_n in range(1, 7))
+            )
+            await self.until(lambda: store.alive == 2)
+            setattr(wire, tag, BRIEFLY.encode())
+            reserved = await gatherResults([_asked(store.reserve(each)) for each in meant])
+            self.assertEqual([each.known for each in reserved], [None] * 6)
+            for each in meant:
+                found = (await store.find_operations(OperationQuery([each.device_n], ["pay"], key=tag))).operations
+                self.assertEqual(len(found), 1)
+            setattr(wire, tag, BRIEFLY.encode())
+            became = [
+                outcome(each.n, device_n=one.device_n, register_state=b"%d" % each.n)
+                for each, one in zip(reserved, meant, strict=True)
+            ]
+            await gatherResults([_asked(store.conclude(each)) for each in became])
+            self.assertEqual(
+                [await store.register_state(one.device_n) for one in meant], [b"%d" % each.n for each in reserved]
+            )
+        self.assertEqual(wire.lost, 4)
+        self.assertIs(await verify(store), None)
+
+    async def test_held_up(self) -> None:
+        """A register whose rows somebody has locked holds up itself alone, not those in the same group."""
+        # Longer than the test may last.
+        store = await self.opened_postgres(patience=replace(Patience(), statement=60.0, answer=60.0))
+        numbers = await self.kept_at_once(store, *self.sales(4))
+        blocker = self.holding(f"SELECT 1 FROM operation WHERE n = {numbers[1]} FOR UPDATE")
+        asked = [
+            _asked(store.conclude(outcome(n, device_n=device_n, register_state=b"state")))
+            for device_n, n in enumerate(numbers, 1)
+        ]
+        held_up = asked.pop(1)
+        await gatherResults(asked)
+        self.assertNoResult(held_up)
+        self.assertEqual([state for _, state in self.journal()], ["done", "intended", "done", "done"])
+        blocker.close()
+        await held_up
+        self.assertIs(await verify(store), None)
+
+    async def test_planned_again(self) -> None:
+        """Prepared statements are planned again now and then: a plan for empty tables is bad for full ones."""
+        self.patch(sessions, "PLANNED_FOR", 3)
+        store = await self.opened_postgres(size=1)
+        asked: list[str] = []
+        run = Session.runQuery
+
+        def heard(session: Session, statement: str, *values: Any) -> Any:
+            asked.append(statement)
+            return run(session, statement, *values)
+
+        self.patch(Session, "runQuery", heard)
+        for number in range(7):
+            await store.find(TILL, "fiscal", str(number))
+        self.assertEqual([at for at, statement in enumerate(asked) if "DISCARD PLANS" in statement], [3, 6])
+        self.assertEqual(len([1 for statement in asked if statement.startswith("PREPARE")]), 1)
 
 
 @skipIf(MISSING, MISSING)

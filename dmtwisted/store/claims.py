@@ -206,6 +206,10 @@ class Claims:
         """Whether we think that the device is ours."""
         return device_n in self._held
 
+    def settled(self, device_n: int) -> bool:
+        """Whether a claim would be answered with `Claim.OURS`, and at once."""
+        return device_n in self._held and device_n not in self._stale
+
     def is_ours(self, owner: str) -> bool:
         """Whether ``owner`` of a device is this service or an earlier run of it."""
         return owner.rpartition(SEPARATOR)[0] == self._installation

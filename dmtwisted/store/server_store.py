@@ -4,21 +4,26 @@ When an answer is lost, the store first makes sure that the server has ended the
 is still at work. Then it tries the verb again. The verb finds what the first try stored, by the mark of the question,
 or it may be done any number of times. Only when the server stays away does a verb fail with `StoreFailed`.
 
-Different registers write at the same time: each verb has a session of its own while it runs.
+Different registers write at the same time: intents, and outcomes, that come together are kept in one transaction
+(`dmtwisted.store.gathering`), and every other verb has a session of its own while it runs.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import count
 from secrets import token_bytes, token_hex
-from typing import Any, Generic
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from dmtwisted.store.claims import Claim, ClaimedElsewhere, Claims, ClaimWords
+from dmtwisted.store.gathering import ALONE, Gathering
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrating import run_migration
 from dmtwisted.store.revisions import REVISION, head, unfit
@@ -26,11 +31,23 @@ from dmtwisted.store.sessions import AWAY, Attempt, Lost, Patience, Pool, S, onc
 from dmtwisted.store.urls import URL_VARIABLE
 from dmtwisted.store.values import StoreFailed
 
+V = TypeVar("V")
+
+Question = tuple[Any, ...]
+"""The mark of a question, and the arguments of its verb."""
+
+Together = Callable[[S, str, list[Question]], Awaitable[list[Any]]]
+"""Asks questions of one verb for the service of that name; `ALONE` when it did nothing about a question."""
+
 POOL = 8
 """Sessions for verbs; more of them are no faster. One more holds the claims."""
 
 AFTERWARDS = frozenset({"conclude", "accept_document", "note"})
 """Verbs that record what has happened already: they wait for a server that is away."""
+
+
+CLAIMING = frozenset({"reserve", "conclude_at_once"})
+"""Verbs that begin an operation: their device must be ours."""
 
 
 class ServerStore(IStore, Generic[S]):
@@ -46,6 +63,8 @@ class ServerStore(IStore, Generic[S]):
     read_url: Callable[[str], dict[str, str]]
     revisions: str
     """Asks the server whether it has a table of revisions."""
+    together: Mapping[str, Together[S]] = MappingProxyType({})
+    """Verbs that several callers may ask in one transaction."""
 
     def __init__(
         self, reactor: Any, url: str, installation: str, patience: Patience | None = None, size: int = POOL
@@ -55,6 +74,7 @@ class ServerStore(IStore, Generic[S]):
         self._patience = patience or Patience()
         self._turn = DeferredLock()  # opening and closing: one after the other
         self._pool: Pool[S] | None = None
+        self._gatherings: dict[str, Gathering[Question]] = {}
         self._unburied: set[str] = set()
         self._life = token_hex(6)
         self.claims = Claims(installation, self._life, self._patience, self.words)
@@ -88,6 +108,7 @@ class ServerStore(IStore, Generic[S]):
                 raise
             pool.widen()
             self._pool, self._holder = pool, holder
+            self._gatherings = {verb: self._gather(pool, verb) for verb in self.together}
             self.claims.use(holder)
 
     async def close(self) -> None:
@@ -95,6 +116,7 @@ class ServerStore(IStore, Generic[S]):
         async with self._turn:
             pool, self._pool = self._pool, None
             holder, self._holder = self._holder, None
+            self._gatherings = {}
             if pool is None or holder is None:
                 return
             pool.lend_no_more()
@@ -149,8 +171,28 @@ class ServerStore(IStore, Generic[S]):
         """The value of a verb. A caller that cancels stops waiting; the verb goes on."""
         due: Deferred[Any] = Deferred(lambda _: None)
         self._running += 1
-        Deferred.fromCoroutine(self._perform(verb, arguments)).addBoth(self._settle, due)
+        attempt = Attempt(self.claims.instance, token_bytes(16))
+        gathering = self._gatherings.get(verb)
+        if gathering is not None and self._goes_together(verb, arguments):
+            asked = gathering.ask(arguments[0].device_n, (attempt.token, *arguments))
+            asked.addBoth(self._gathered, verb, attempt, arguments, due)
+        else:
+            self._ask_alone(verb, attempt, arguments, due)
         return due
+
+    def _ask_alone(self, verb: str, attempt: Attempt, arguments: tuple[Any, ...], due: Deferred[Any]) -> None:
+        Deferred.fromCoroutine(self._perform(verb, attempt, arguments)).addBoth(self._settle, due)
+
+    def _gathered(
+        self, answer: Any, verb: str, attempt: Attempt, arguments: tuple[Any, ...], due: Deferred[Any]
+    ) -> None:
+        """Pass on the answer that a question got in a group."""
+        if answer is ALONE:
+            self._ask_alone(verb, attempt, arguments, due)
+        elif isinstance(answer, Failure) and answer.check(Lost):
+            self._ask_alone(verb, once_more(attempt), arguments, due)
+        else:
+            self._settle(answer, due)
 
     def _settle(self, result: Any, due: Deferred[Any]) -> None:
         self._running -= 1
@@ -160,22 +202,21 @@ class ServerStore(IStore, Generic[S]):
             drained, self._drained = self._drained, None
             drained.callback(None)
 
-    async def _perform(self, verb: str, arguments: tuple[Any, ...]) -> Any:
+    async def _perform(self, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
         if self._pool is None:
             raise StoreFailed("the database is not open")
         pool = self._pool
-        attempt = Attempt(self.claims.instance, token_bytes(16))
         until: float | None = None
         while True:
-            if verb in ("reserve", "conclude_at_once"):
+            if verb in CLAIMING:
                 await self._own(arguments[0].device_n, attempt.again)
-            session = await pool.take(stubborn=attempt.again or verb in AFTERWARDS)
             try:
-                if self._unburied:
-                    await self.words.bury(session, self._unburied, self._patience)
-                return await self._run(session, verb, attempt, arguments)
+                return await self._on_session(
+                    pool,
+                    attempt.again or verb in AFTERWARDS,
+                    partial(self._run, verb=verb, attempt=attempt, arguments=arguments),
+                )
             except Lost as error:
-                self._unburied.add(error.name)
                 attempt = once_more(attempt)
                 now = self._reactor.seconds()
                 until = until or now + self._patience.recovery
@@ -187,8 +228,46 @@ class ServerStore(IStore, Generic[S]):
                     raise
                 # Our earlier run had the device, and left something to be concluded.
                 await self._own(error.device_n, attempt.again)
-            finally:
-                pool.give_back(session)
+
+    async def _on_session(self, pool: Pool[S], stubborn: bool, ask: Callable[[S], Awaitable[V]]) -> V:
+        """What ``ask`` returns, which is given a session.
+
+        :raises StoreFailed: when no session is free in time, or ``ask`` raises it.
+        :raises Lost: when no answer came.
+        """
+        session = await pool.take(stubborn)
+        try:
+            if self._unburied:
+                await self.words.bury(session, self._unburied, self._patience)
+            return await ask(session)
+        except Lost as error:
+            self._unburied.add(error.name)
+            raise
+        finally:
+            pool.give_back(session)
+
+    def _gather(self, pool: Pool[S], verb: str) -> Gathering[Question]:
+        """What gathers the questions of a verb for `together`."""
+
+        async def together(session: S, questions: list[Question]) -> list[Any]:
+            try:
+                return await self.together[verb](session, self.claims.instance, questions)
+            except StoreFailed:
+                if len(questions) == 1:
+                    raise
+                # Nothing of the group was stored: one of its questions must not fail the others.
+                return [ALONE] * len(questions)
+
+        async def ask(questions: list[Question]) -> list[Any]:
+            return await self._on_session(pool, verb in AFTERWARDS, partial(together, questions=questions))
+
+        return Gathering(self._reactor, ask)
+
+    def _goes_together(self, verb: str, arguments: tuple[Any, ...]) -> bool:
+        """Whether an intent or outcome may be in a group: what touches rows of other devices is asked alone."""
+        if verb in CLAIMING and not self.claims.settled(arguments[0].device_n):
+            return False
+        return all(value.marks is None and not getattr(value, "letters", None) for value in arguments)
 
     async def _own(self, device_n: int, stubborn: bool) -> None:
         """Claim the device before anything is done with it.

@@ -38,6 +38,12 @@ def _count(text: str) -> int:
     return numbers(text)[0]
 
 
+def _even(text: str) -> int:
+    if _count(text) % 2:
+        raise ValueError("an even number is expected")
+    return _count(text)
+
+
 def _rate(text: str) -> float:
     return 0.0 if float(text) == 0 else positive(text)
 
@@ -193,6 +199,19 @@ PARTS = {
             _STATE,
         ],
         [],
+    ),
+    "postgres": Part(
+        "postgres",
+        "Measure sales on PostgreSQL next to pgbench.",
+        "Measure sales on PostgreSQL next to pgbench, which stores the same bytes by two commits, and those of two "
+        "services on one database next to one.",
+        [
+            ["connections", "c", 64, "Number of connections and registers.", _even],
+            _SECONDS,
+            _ROUNDS,
+            ["database", None, None, "The URL of an empty PostgreSQL database."],
+            _STATE,
+        ],
     ),
     "sign": Part(
         "sign",

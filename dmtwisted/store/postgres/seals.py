@@ -1,5 +1,7 @@
 """The chain of seals (`dmtwisted.store.seals`) in the SQL of PostgreSQL: parts of the one statement of a verb.
 
+They seal any number of operations at once, each of another device.
+
 The server calculates the hashes itself, from the rows as the statement leaves them. The row of the device in `chain`
 is locked while its chain grows, so that the seals are in the order of their numbers; other devices do not wait for
 it.
@@ -44,20 +46,21 @@ place AS MATERIALIZED (
     SELECT device_n, n, content, int8send(device_n) || int8send(n) || content AS link FROM fresh),
 head AS (
     INSERT INTO chain (device_n, count, hash, anchor, removed)
-    SELECT device_n, 1, sha256({_GENESIS} || link), {_GENESIS}, 0 FROM place
+    SELECT device_n, 1, sha256({_GENESIS} || link), {_GENESIS}, 0 FROM place ORDER BY device_n
     ON CONFLICT (device_n) DO UPDATE
-    SET count = chain.count + 1, hash = sha256(chain.hash || (SELECT link FROM place))
-    RETURNING hash),
+    SET count = chain.count + 1,
+        hash = sha256(chain.hash || (SELECT link FROM place WHERE place.device_n = chain.device_n))
+    RETURNING device_n, hash),
 sealed AS (
     INSERT INTO seal (device_n, operation_n, content, chain)
-    SELECT place.device_n, place.n, place.content, head.hash FROM head, place)"""
+    SELECT device_n, place.n, place.content, head.hash FROM head JOIN place USING (device_n))"""
 
 SEALED = _SEALED.format(content=_STORED)
 """Seals the operation of ``op``, whose documents the statement does not change."""
 
 _CHANGED = (
-    f"SELECT {_PAPERS} FROM (SELECT * FROM papers UNION ALL SELECT * FROM document "
-    "WHERE operation_n IN (SELECT n FROM op) AND n NOT IN (SELECT n FROM papers)) d"
+    f"SELECT {_PAPERS} FROM (SELECT * FROM papers WHERE operation_n = o.n UNION ALL SELECT * FROM document "
+    "WHERE operation_n = o.n AND n NOT IN (SELECT n FROM papers)) d"
 )
 
 SEALED_WITH_PAPERS = _SEALED.format(content=_WHOLE.format(papers=_CHANGED))

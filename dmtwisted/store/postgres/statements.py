@@ -10,15 +10,17 @@ once another service has taken the device over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.gathering import ALONE
 from dmtwisted.store.postgres import marks, outbox
 from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS
-from dmtwisted.store.postgres.sessions import Session
+from dmtwisted.store.postgres.sessions import Prepared, Session
 from dmtwisted.store.queries import (
     OPERATION,
     PAPER,
@@ -42,7 +44,6 @@ from dmtwisted.store.values import (
     OperationRow,
     Outcome,
     Reserved,
-    State,
     StoreFailed,
 )
 
@@ -56,6 +57,12 @@ _WHOLE = (
     "FROM (SELECT * FROM o {limit}) o LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n"
 )
 """Operations with their documents at one moment."""
+
+_OF_KEY = "device_n = %s::bigint AND kind = %s::text AND key = %s::text"
+_NEWEST = "ORDER BY n DESC LIMIT 1"
+KNOWN = Prepared("known", _WHOLE.format(where=f"{_OF_KEY} AND state <> 'refused'", limit=""))
+FIND = Prepared("find", _WHOLE.format(where=f"{_OF_KEY} AND state = 'done'", limit=_NEWEST))
+LATEST = Prepared("latest", _WHOLE.format(where=_OF_KEY, limit=_NEWEST))
 
 
 async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
@@ -191,6 +198,53 @@ _MINE_BY_OPERATION = (
 _UNLESS_ELSEWHERE = "NOT EXISTS (SELECT 1 FROM mine WHERE instance <> %s)"
 
 
+_RESERVE = """
+WITH {first}asked AS MATERIALIZED (
+    SELECT * FROM unnest(%s::bigint[], %s::text[], %s::int[], %s::text[], %s::bytea[], %s::bigint[], %s::bytea[],
+    %s::bytea[]) WITH ORDINALITY AS a (device_n, kind, task, key, fingerprint, at, request, token, place)),
+mine AS MATERIALIZED (
+    SELECT instance, device_n FROM claim WHERE device_n = ANY(%s::bigint[]) ORDER BY device_n FOR SHARE),
+added AS (
+    INSERT INTO operation (device_n, kind, task, key, fingerprint, at, state, request, token)
+    SELECT device_n, kind, task, key, fingerprint, at, 'intended', request, token FROM asked
+    WHERE NOT EXISTS (SELECT 1 FROM mine WHERE mine.device_n = asked.device_n AND instance <> %s::text){unless}
+    ORDER BY place ON CONFLICT DO NOTHING RETURNING n, device_n, token),
+papers AS (
+    INSERT INTO document (operation_n, device_n, number, kind, shift, at, sum, state, value, sent)
+    SELECT n, device_n, p.number, p.kind, p.shift, p.at, p.sum, 'intended', p.value, p.sent
+    FROM unnest(%s::bytea[], %s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bytea[],
+    %s::bytea[]) WITH ORDINALITY AS p (token, number, kind, shift, at, sum, value, sent, place)
+    JOIN added USING (token) ORDER BY p.place){last}
+SELECT added.n, mine.instance FROM asked LEFT JOIN added USING (token)
+LEFT JOIN mine ON mine.device_n = asked.device_n ORDER BY place"""
+"""Adds the intents of several callers; without a number for those whose key is known or whose device is not ours."""
+
+RESERVE = Prepared("reserve", _RESERVE.format(first="", unless="", last=""))
+
+
+def _reserve_values(instance: str, asked: Sequence[tuple[bytes, Intent]]) -> list[Any]:
+    """The values of `RESERVE` for the intents of some marks of questions."""
+    meant = [
+        (
+            *(intent.device_n, intent.kind, intent.task, intent.key),
+            *(intent.fingerprint, intent.at, intent.request or None, token),
+        )
+        for token, intent in asked
+    ]
+    papers = [
+        (token, paper.number, paper.kind, paper.shift, paper.at, paper.sum, paper.value, paper.sent)
+        for token, intent in asked
+        for paper in intent.documents
+    ]
+    devices, *columns = _columns(meant, 8)
+    return [devices, *columns, devices, instance, *_columns(papers, 8)]
+
+
+async def reserve_together(session: Session, instance: str, asked: Sequence[tuple[bytes, Intent]]) -> list[Any]:
+    rows = await session.ask(RESERVE, _reserve_values(instance, asked), len(asked) > 1)
+    return [ALONE if n is None else Reserved(n, None) for n, _ in rows]
+
+
 async def reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserved:
     for _ in range(TRIES):
         if attempt.again:
@@ -220,11 +274,7 @@ async def _reserve(session: Session, attempt: Attempt, intent: Intent) -> Reserv
         return Reserved(n, None)
     if owner is not None and owner != attempt.instance:
         raise ClaimedElsewhere(intent.device_n, owner)
-    known = await _operations(
-        session,
-        "device_n = %s AND kind = %s AND key = %s AND state <> 'refused'",
-        (intent.device_n, intent.kind, intent.key),
-    )
+    known = read_operations(await session.ask(KNOWN, (intent.device_n, intent.kind, intent.key)))
     if known:
         return Reserved(known[0].n, known[0])
     taken = None if intent.marks is None else await marks.taken(session, intent.marks)
@@ -238,97 +288,107 @@ def _mark_taken(intent: Intent, error: StoreFailed) -> bool:
 
 async def _insert(session: Session, attempt: Attempt, intent: Intent) -> tuple[int | None, str | None]:
     """The number of the new operation, if there is one, and the service that has claimed its device, if any."""
-    *columns, documents, request, asked = astuple(intent)
-    values: list[Any] = [intent.device_n, *columns, request or None, attempt.token, attempt.instance]
-    papers = unless_taken = ""
-    if asked is not None:
-        unless_taken = f" AND {marks.UNLESS_TAKEN}"
-        values += marks.taken_values(asked)
-    if documents:
-        kept = [(index, *astuple(paper)) for index, paper in enumerate(documents)]
-        values += [intent.device_n, *_flat(kept)]
-        papers = (
-            ", papers AS (INSERT INTO document "
-            "(operation_n, device_n, number, kind, shift, at, sum, state, value, sent) "
-            "SELECT added.n, %s, p.number, p.kind, p.shift, p.at, p.sum, 'intended', p.value, p.sent FROM added, "
-            f"(VALUES {_rows(kept, 8)}) AS p (i, number, kind, shift, at, sum, value, sent) ORDER BY p.i)"
-        )
-    if asked is not None:
-        held, more = marks.held(asked, intent.device_n, intent.documents[0].number, intent.documents[0].at)
-        papers += held
-        values += more
+    values = _reserve_values(attempt.instance, [(attempt.token, intent)])
+    if intent.marks is None:
+        [(n, owner)] = await session.ask(RESERVE, values)
+        return n, owner
+    paper = intent.documents[0]
+    held, more = marks.held(intent.marks, intent.device_n, paper.number, paper.at)
+    free = f"free AS (SELECT {marks.UNLESS_TAKEN} AS free), "
     [(n, owner)] = await session.ask(
-        f"{_MINE} added AS (INSERT INTO operation "
-        "(device_n, kind, task, key, fingerprint, at, state, request, token) "
-        f"SELECT %s, %s, %s, %s, %s, %s, 'intended', %s::bytea, %s WHERE {_UNLESS_ELSEWHERE}{unless_taken} "
-        f"ON CONFLICT DO NOTHING RETURNING n){papers} "
-        "SELECT (SELECT n FROM added), (SELECT instance FROM mine)",
-        values,
+        _RESERVE.format(first=free, unless=" AND (SELECT free FROM free)", last=held),
+        [*marks.taken_values(intent.marks), *values, *more],
     )
     return n, owner
 
 
+_CONCLUDE = """
+WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::int[], %s::bytea[], %s::bytea[],
+    %s::bytea[]) WITH ORDINALITY AS a (n, device_n, state, at, res, answer, request, register, place)),
+mine AS MATERIALIZED (
+    SELECT instance, device_n FROM claim WHERE device_n = ANY(%s::bigint[]) ORDER BY device_n FOR SHARE),
+op AS (
+    UPDATE operation o SET state = a.state, ended_at = a.at, res = a.res, answer = a.answer,
+        request = coalesce(a.request, o.request)
+    FROM asked a WHERE o.n = a.n
+    AND NOT EXISTS (SELECT 1 FROM mine WHERE mine.device_n = a.device_n AND instance <> %s::text)
+    RETURNING o.*),
+accepted AS MATERIALIZED (
+    SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS f (operation_n, number, fiscal_number)),
+papers AS (
+    UPDATE document d SET state = CASE WHEN p.fiscal_number IS NULL THEN p.state ELSE 'done' END,
+        fiscal_number = coalesce(p.fiscal_number, d.fiscal_number)
+    FROM (
+        SELECT t.n, op.state, f.fiscal_number FROM op JOIN document t ON t.operation_n = op.n
+        LEFT JOIN accepted f ON f.operation_n = op.n AND f.number = t.number
+        WHERE f.number IS NOT NULL OR (op.state <> 'done' AND t.state <> 'done')) p
+    WHERE d.n = p.n RETURNING d.*),
+sold AS (
+    INSERT INTO sold_code (device_n, shift, code, taxgrp)
+    SELECT a.device_n, s.shift, s.code, s.taxgrp
+    FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::int[]) AS s (n, shift, code, taxgrp)
+    JOIN asked a USING (n) JOIN op USING (n) ON CONFLICT DO NOTHING),
+reg AS (
+    INSERT INTO register (device_n, state)
+    SELECT a.device_n, a.register FROM asked a JOIN op USING (n) WHERE a.register IS NOT NULL ORDER BY a.device_n
+    ON CONFLICT (device_n) DO UPDATE SET state = excluded.state),
+{more}{sealed}
+SELECT op.n, mine.instance, a.device_n FROM asked a LEFT JOIN op ON op.n = a.n
+LEFT JOIN mine ON mine.device_n = a.device_n ORDER BY place"""
+"""Keeps the outcomes of several callers, each of another device; without a number for those that it does not keep."""
+
+CONCLUDE = Prepared("conclude", _CONCLUDE.format(more="", sealed=SEALED_WITH_PAPERS))
+
+
+def _conclude_values(instance: str, outcomes: Sequence[Outcome]) -> list[Any]:
+    """The values of `CONCLUDE`."""
+    became = [
+        (
+            *(outcome.n, outcome.device_n, outcome.state.value, outcome.at, outcome.res),
+            *(outcome.answer or None, outcome.request or None, outcome.register_state),
+        )
+        for outcome in outcomes
+    ]
+    accepted = [(outcome.n, *named) for outcome in outcomes for named in outcome.fiscal_numbers.items()]
+    sold = [(outcome.n, outcome.shift, *code) for outcome in outcomes for code in outcome.sold.items()]
+    numbers, devices, *columns = _columns(became, 8)
+    return [numbers, devices, *columns, devices, instance, *_columns(accepted, 3), *_columns(sold, 4)]
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[Any]:
+    """The values in each column, as arrays."""
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * width
+    # A text with whole numbers is read several times as fast as each of them by itself.
+    return [
+        f"{{{','.join(map(str, column))}}}" if column and type(column[0]) is int else column for column in columns
+    ]
+
+
+async def conclude_together(session: Session, instance: str, asked: Sequence[tuple[bytes, Outcome]]) -> list[Any]:
+    values = _conclude_values(instance, [outcome for _, outcome in asked])
+    rows = await session.ask(CONCLUDE, values, len(asked) > 1)
+    return [ALONE if n is None else None for n, _, _ in rows]
+
+
 async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None:
-    parts = [
-        f"{_MINE} op AS (UPDATE operation SET state = %s, ended_at = %s, res = %s, answer = %s::bytea, "
-        f"request = coalesce(%s::bytea, request) WHERE n = %s AND {_UNLESS_ELSEWHERE} RETURNING *)"
-    ]
-    values: list[Any] = [
-        outcome.device_n,
-        outcome.state.value,
-        outcome.at,
-        outcome.res,
-        outcome.answer or None,
-        outcome.request or None,
-        outcome.n,
-        attempt.instance,
-    ]
-    numbers = outcome.fiscal_numbers
-    seal = SEALED
-    if numbers or outcome.state is not State.DONE:
-        accepted = f"d.number IN ({_places(numbers)})" if numbers else "false"
-        named = (
-            f"CASE d.number {'WHEN %s THEN %s ' * len(numbers)}ELSE fiscal_number END" if numbers else "fiscal_number"
-        )
-        # An accepted document stays accepted, whatever the outcome of the later ones.
-        others = "false" if outcome.state is State.DONE else "d.state <> 'done'"
-        parts.append(
-            f"papers AS (UPDATE document d SET state = CASE WHEN {accepted} THEN 'done' ELSE %s END, "
-            f"fiscal_number = {named} FROM op WHERE d.operation_n = op.n AND ({accepted} OR {others}) "
-            "RETURNING d.*)"
-        )
-        seal = SEALED_WITH_PAPERS
-        values += [*numbers, outcome.state.value, *_flat(numbers.items()), *numbers]
-    if outcome.sold:
-        sold = [(code, group) for code, group in outcome.sold.items()]
-        parts.append(
-            "sold AS (INSERT INTO sold_code (device_n, shift, code, taxgrp) SELECT %s, %s, v.code, v.taxgrp "
-            f"FROM op, (VALUES {_rows(sold, 2)}) AS v (code, taxgrp) ON CONFLICT DO NOTHING)"
-        )
-        values += [outcome.device_n, outcome.shift, *_flat(sold)]
-    if outcome.register_state is not None:
-        parts.append(
-            "reg AS (INSERT INTO register (device_n, state) SELECT %s, %s FROM op "
-            "ON CONFLICT (device_n) DO UPDATE SET state = excluded.state)"
-        )
-        values += [outcome.device_n, outcome.register_state]
-    if outcome.letters or outcome.marks is not None:
-        # As all parts of the statement see it: the operation before the statement.
-        parts.append("was AS (SELECT state FROM operation WHERE n = %s)")
-        values.append(outcome.n)
-    for part, more in (
+    values = _conclude_values(attempt.instance, [outcome])
+    if not outcome.letters and outcome.marks is None:
+        _check_written(await session.ask(CONCLUDE, values), attempt, outcome.n)
+        return
+    # As all parts of the statement see it: the operation before the statement.
+    more = "was AS (SELECT state FROM operation WHERE n = %s), "
+    values.append(outcome.n)
+    for part, added in (
         outbox.posted(outcome.letters) if outcome.letters else ("", ()),
         ("", ()) if outcome.marks is None else marks.moved(outcome, outcome.marks),
     ):
         if part:
-            parts.append(part)
-            values += more
-    parts.append(seal)
-    rows = await session.ask(
-        f"{', '.join(parts)} SELECT (SELECT n FROM op), (SELECT instance FROM mine), (SELECT device_n FROM mine)",
-        values,
+            more += f"{part}, "
+            values += added
+    _check_written(
+        await session.ask(_CONCLUDE.format(more=more, sealed=SEALED_WITH_PAPERS), values), attempt, outcome.n
     )
-    _check_written(rows, attempt, outcome.n)
 
 
 async def conclude_at_once(session: Session, attempt: Attempt, intent: Intent, outcome: Outcome) -> Reserved:
@@ -341,24 +401,48 @@ async def conclude_at_once(session: Session, attempt: Attempt, intent: Intent, o
         if rows:
             return Reserved(rows[0][0], None)
     for _ in range(TRIES):
-        # The driver expects rows of each question.
-        await session.ask("BEGIN; SELECT 1")
         try:
-            reserved = await _reserve(session, attempt, intent)
-            if reserved is not None and reserved.known is None and reserved.taken is None:
-                await conclude(session, attempt, replace(outcome, n=reserved.n))
-            await session.ask("COMMIT; SELECT 1")
-        except Lost:
-            # The server undoes it with the end of the session.
-            raise
-        except BaseException as error:
-            await session.ask("ROLLBACK; SELECT 1")
-            if not isinstance(error, StoreFailed) or not _mark_taken(intent, error):
+            async with _transaction(session):
+                reserved = await _reserve(session, attempt, intent)
+                if reserved is not None and reserved.known is None and reserved.taken is None:
+                    await conclude(session, attempt, replace(outcome, n=reserved.n))
+        except StoreFailed as error:
+            if not _mark_taken(intent, error):
                 raise
         else:
             if reserved is not None:
                 return reserved
     raise StoreFailed(CHANGED_TOO_FAST)
+
+
+async def conclude_at_once_together(
+    session: Session, instance: str, asked: Sequence[tuple[bytes, Intent, Outcome]]
+) -> list[Any]:
+    async with _transaction(session):
+        answers = await reserve_together(session, instance, [(token, intent) for token, intent, _ in asked])
+        kept = [
+            (token, replace(outcome, n=reserved.n))
+            for reserved, (token, _, outcome) in zip(answers, asked, strict=True)
+            if reserved is not ALONE
+        ]
+        if kept and ALONE in await conclude_together(session, instance, kept):
+            raise StoreFailed("not every outcome of a group could be stored")
+    return answers
+
+
+@asynccontextmanager
+async def _transaction(session: Session) -> AsyncIterator[None]:
+    """Several questions in one transaction; the server undoes it with the end of the session, too."""
+    # The driver expects rows of each question.
+    await session.ask("BEGIN; SELECT 1")
+    try:
+        yield
+        await session.ask("COMMIT; SELECT 1")
+    except Lost:
+        raise
+    except BaseException:
+        await session.ask("ROLLBACK; SELECT 1")
+        raise
 
 
 async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:
@@ -399,14 +483,12 @@ def _check_written(rows: Rows, attempt: Attempt, n: int) -> None:
 
 
 async def find(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
-    where = "device_n = %s AND kind = %s AND key = %s AND state = 'done'"
-    return _one(await _operations(session, where, (device_n, kind, key), "ORDER BY n DESC LIMIT 1"))
+    return _one(read_operations(await session.ask(FIND, (device_n, kind, key))))
 
 
 async def latest(session: Session, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
     if key:
-        where = "device_n = %s AND kind = %s AND key = %s"
-        return _one(await _operations(session, where, (device_n, kind, key), "ORDER BY n DESC LIMIT 1"))
+        return _one(read_operations(await session.ask(LATEST, (device_n, kind, key))))
     where = "device_n = %s AND kind = %s AND kind IN ('pay', 'doc') ORDER BY n DESC LIMIT 1"
     return _one(await _operations(session, where, (device_n, kind)))
 
@@ -466,9 +548,9 @@ async def register_state(session: Session, attempt: Attempt, device_n: int) -> b
     return rows[0][0] if rows else None
 
 
-async def _operations(session: Session, where: str, values: tuple[Any, ...], limit: str = "") -> list[OperationRow]:
+async def _operations(session: Session, where: str, values: tuple[Any, ...]) -> list[OperationRow]:
     """Operations with their documents, oldest first."""
-    return read_operations(await session.ask(_WHOLE.format(where=where, limit=limit), values))
+    return read_operations(await session.ask(_WHOLE.format(where=where, limit=""), values))
 
 
 def _one(found: list[OperationRow]) -> OperationRow | None:

@@ -1,4 +1,7 @@
-"""The PostgreSQL store: each verb is one statement, so one round trip and one transaction."""
+"""The PostgreSQL store: each verb is one statement, so one round trip and one transaction.
+
+The verbs of a sale are one statement for all sales that come together.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,18 @@ from dmtwisted.store.interface import functions_of
 from dmtwisted.store.postgres import marks, outbox, retention, seals, statements
 from dmtwisted.store.postgres.claims import PostgresWords
 from dmtwisted.store.postgres.sessions import REVISIONS, Session, read_url
-from dmtwisted.store.server_store import ServerStore
+from dmtwisted.store.server_store import ServerStore, Together
 from dmtwisted.store.sessions import Attempt
 
 FUNCTIONS = functions_of(statements, seals, retention, marks, outbox)
 """The verbs by their names."""
+
+TOGETHER: dict[str, Together[Session]] = {
+    "reserve": statements.reserve_together,
+    "conclude": statements.conclude_together,
+    "conclude_at_once": statements.conclude_at_once_together,
+}
+"""The verbs of a sale, for several callers at once."""
 
 
 class PostgresStore(ServerStore[Session]):
@@ -22,6 +32,7 @@ class PostgresStore(ServerStore[Session]):
     make_session = Session
     read_url = staticmethod(read_url)
     revisions = REVISIONS
+    together = TOGETHER
 
     async def _check_server(self, session: Session) -> None:
         if session.fsync != "on":
