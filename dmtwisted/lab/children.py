@@ -93,9 +93,12 @@ def free_port() -> int:
 
 
 def environment(tree: Path = HOME) -> dict[str, str]:
-    """The environment of a child, which imports the packages of ``tree``."""
+    """The environment of a child, which imports the packages of ``tree``, as its own children do.
+
+    The current folder is no place to import from: it may be another tree.
+    """
     paths = [str(tree), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
 
 
 def interpreter(tree: Path = HOME) -> str:
@@ -163,8 +166,7 @@ class Child:
     def spawn(self) -> None:
         """Start it."""
         with self.log.open("ab") as log:
-            # -P: the current folder is no place to import from, it may be another tree.
-            whole = [interpreter(self.tree), "-P", "-m", *self.command]
+            whole = [interpreter(self.tree), "-m", *self.command]
             self._process = subprocess.Popen(
                 whole, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(self.tree)
             )
