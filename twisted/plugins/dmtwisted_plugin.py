@@ -31,8 +31,10 @@ class WholeStack:
         everything but the port is done as that user, so that the files belong to that user and missing rights are
         noticed now; only root may open some ports.
         """
-        from twisted.internet import reactor
+        from dmtwisted.system.reactor import without_tls
 
+        with without_tls():
+            from twisted.internet import reactor
         from dmtwisted.clock import steady_timers
         from dmtwisted.commands.console import FAILED, complain
         from dmtwisted.commands.launch import acting_as, finish_restore, give_state
