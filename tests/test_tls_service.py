@@ -76,7 +76,7 @@ class HttpsCase(ProcessCase):
         service = self.start()
         found = until(lambda: re.search(r"https://[\w.]+:(\d+)", service.printed), "no port was printed")
         service.port = int(found[1])
-        until(lambda: self.is_ready(service), "it did not become ready")
+        until(lambda: self.is_ready(service) or None, "it did not become ready")
         return service
 
     def is_ready(self, service: Service) -> bool:
