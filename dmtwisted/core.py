@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,9 +145,10 @@ class Core:
         """Whether tasks are accepted and every unknown outcome was queried once."""
         return self._ready and not self.store.damage
 
-    async def open(self) -> None:
+    async def open(self, opening: Awaitable[None] | None = None) -> None:
         """Open the store and every device, and query every unknown outcome once.
 
+        :param opening: what `IStore.open` has returned, where it was called before.
         :raises BadCertificate: when the certificate cannot be served.
         :raises StoreFailed: when the store cannot be opened.
         """
@@ -155,7 +156,7 @@ class Core:
             self.certificate.open()
             self.certificate.watch(self._certificate_replaced)
         try:
-            await self.store.open()
+            await (self.store.open() if opening is None else opening)
         except StoreDamaged as error:
             await self._open_damaged(str(error))
             return

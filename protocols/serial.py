@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.defer import Deferred, fail, succeed
-from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
 from twisted.internet.error import (
     ConnectError,
     ConnectionAborted,
@@ -34,10 +33,15 @@ from zope.interface import Interface, implementer
 
 from protocols.device_nodes import is_serial_port
 from protocols.errors import NotReached
+from protocols.lazy import LazyModule
 from protocols.serial_windows import windows_line
 
 if TYPE_CHECKING:
     import serial
+    from twisted.internet import endpoints
+else:
+    # They bring the TLS library.
+    endpoints = LazyModule("twisted.internet.endpoints")
 
 CONNECT_TIMEOUT = 5.0
 """Seconds to open a TCP line (docs/reference/terminals.md#rule-10)."""
@@ -267,11 +271,11 @@ class TcpEndpoint:
         self._reactor, self._where, self._timeout = reactor, f"{host}:{port}", connect_timeout
         self._endpoint: IStreamClientEndpoint
         if isIPAddress(host):
-            self._endpoint = TCP4ClientEndpoint(reactor, host, port, connect_timeout)
+            self._endpoint = endpoints.TCP4ClientEndpoint(reactor, host, port, connect_timeout)
         elif isIPv6Address(host):
-            self._endpoint = TCP6ClientEndpoint(reactor, host, port, connect_timeout)
+            self._endpoint = endpoints.TCP6ClientEndpoint(reactor, host, port, connect_timeout)
         else:
-            self._endpoint = HostnameEndpoint(reactor, host, port, connect_timeout)
+            self._endpoint = endpoints.HostnameEndpoint(reactor, host, port, connect_timeout)
 
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect within the time limit.

@@ -29,6 +29,7 @@ from twisted.internet.endpoints import HostnameEndpoint
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory, connectionDone
 from twisted.internet.ssl import optionsForClientTLS, platformTrust
+from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
@@ -104,6 +105,7 @@ class Submission(_Client):  # type: ignore[misc]
     :param tls: makes the TLS of a connection that begins without.
     """
 
+    transport: Any
     # Its record of the dialogue would hold the password and the receiver.
     debug = False
     heloFallback = False
@@ -142,7 +144,13 @@ class Submission(_Client):  # type: ignore[misc]
         if self.clearLineBuffer():
             self._settle(Garbled("words that came before TLS and would count as protected"))
             return
-        super().esmtpState_starttls(code, resp)
+        # Twisted's way needs a reactor that carries the TLS library.
+        line: Any = self.transport
+        wrapped: Any = TLSMemoryBIOProtocol(TLSMemoryBIOFactory(self.context, True, Factory()), self, False)
+        line.protocol = self.transport = wrapped
+        wrapped.makeConnection(line)
+        self._tlsMode = True
+        self.esmtpState_ehlo(code, resp)
 
     def getMailFrom(self) -> str:
         """The sender."""

@@ -114,7 +114,7 @@ def write() -> None:
 
 def every_route(door: Door) -> list[Route]:
     """The routes of a service."""
-    return routes_of(door.paths())
+    return routes_of(door.tree.paths())
 
 
 def collection_text(door: Door) -> str:

@@ -49,7 +49,7 @@ class HereTests(WebCase):
 
     def here(self, **lists: Any) -> list[dict[str, Any]]:
         """What the service answers on a machine with ``lists``."""
-        self.door.finder.machine = Desk(**lists).machine
+        self.door.tree.finder.machine = Desk(**lists).machine
         answer = self.request("GET", FOUND)
         self.assertEqual(answer.status, 200)
         found: list[dict[str, Any]] = answer.json["found"]
@@ -175,7 +175,7 @@ class SearchCase(WebCase):
     def setUp(self) -> None:
         """A machine with one address."""
         super().setUp()
-        self.door.finder.machine = Desk().machine
+        self.door.tree.finder.machine = Desk().machine
         self.network = Network(self.shop.clock)
 
     def begin(self, **body: str) -> Any:
@@ -266,7 +266,7 @@ class PrinterSearchTests(SearchCase):
 
     def test_private_only(self) -> None:
         """A public address of the machine has no network that is searched; a network has at most 254 neighbours."""
-        self.door.finder.machine = Desk(addresses=lambda: ["198.51.100.7", "127.0.0.1", "169.254.3.4"]).machine
+        self.door.tree.finder.machine = Desk(addresses=lambda: ["198.51.100.7", "127.0.0.1", "169.254.3.4"]).machine
         record = self.begin(what="printers")
         self.assertEqual((record["total"], record["places"], self.network.asked), (0, [], []))
         self.assertEqual(networks_of(["10.1.2.3", "10.1.2.9"]), [IPv4Network("10.1.2.0/24")])

@@ -29,6 +29,7 @@ LAZY = {
     "twisted.plugins.dmtwisted_plugin": "twistd imports every plugin for its list",
     "web.damage": "backups are listed for a damaged database only",
     "web.doctor": "checks are loaded when someone asks",
+    "web.service": "core and site are loaded while the writer of the database starts",
     "web.openapi.resource": "the document takes memory that few services need",
     "web.support": "the bundle is made when someone asks",
 }

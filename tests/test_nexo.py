@@ -25,6 +25,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.error import CannotListenError, ConnectionDone, ConnectionRefusedError, DNSLookupError
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent, ResponseNeverReceived
@@ -863,7 +864,9 @@ class NoticePortTests(SynchronousTestCase):
         pem = (certificates_pem(make_certificate(1_780_000_000, key)) + key_pem(key)).decode()
         port = NoticePort(self.reactor, 8443, pem)
         port.open(Notices(lambda _: None))
-        self.assertEqual((len(self.reactor.sslServers), self.reactor.tcpServers), (1, []))
+        [(number, served, _, _)] = self.reactor.tcpServers
+        assert isinstance(served, TLSMemoryBIOFactory)
+        self.assertEqual((number, type(served.wrappedFactory)), (8443, Site))
 
     def test_taken(self) -> None:
         """A port that is taken is tried again each second, until it is free or not wanted any more."""

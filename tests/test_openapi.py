@@ -180,8 +180,8 @@ class IdleTests(SynchronousTestCase):
     """A service before the first request for the document."""
 
     def test_not_loaded(self) -> None:
-        """The document and what makes it are not loaded with the service."""
-        code = "import sys, web.site; print([name for name in sys.modules if name.startswith('web.openapi.')])"
+        """The document and what makes it are not loaded with the pages."""
+        code = "import sys, web.tree; print([name for name in sys.modules if name.startswith('web.openapi.')])"
         told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=HOME)
         self.assertEqual(told.stdout.strip(), "['web.openapi.resource']")
 
@@ -253,7 +253,7 @@ class ManagementTests(ExampleCase):
     def test_examples(self) -> None:
         """Each example of a body is taken, and answered as the document says."""
         held, ids = contract(), self.ids()
-        self.door.finder.machine.addresses = list
+        self.door.tree.finder.machine.addresses = list
         for path, operations in held.document["paths"].items():
             for method, operation in operations.items():
                 content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
-from twisted.scripts import twistd
+from twisted.application import app
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.commands import run as module
@@ -24,7 +24,7 @@ import sys
 from unittest import mock
 from dmtwisted.commands import main, run
 seen = lambda *_: print("twisted.internet.reactor" in sys.modules)
-with mock.patch.object(run, "choose_reactor", lambda _: None), mock.patch.object(run.twistd, "run", seen):
+with mock.patch.object(run, "choose_reactor", lambda _: None), mock.patch.object(run.app, "run", seen):
     main.main(["run", "--config", sys.argv[1]])
 """
 
@@ -61,7 +61,7 @@ class RunTests(SynchronousTestCase):
         """The reactor is chosen before twistd runs, and not at all elsewhere."""
         done: list[str] = []
         self.patch(module, "choose_reactor", lambda config: done.append("reactor"))
-        self.patch(twistd, "run", lambda: done.append("twistd"))
+        self.patch(app, "run", lambda *_: done.append("twistd"))
         self.patch(sys, "argv", sys.argv)
         for platform, expected in (("win32", ["reactor", "twistd"]), ("linux", ["twistd"])):
             done.clear()

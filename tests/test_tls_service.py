@@ -26,7 +26,6 @@ from pathlib import Path
 from twisted.internet import reactor
 from dmtwisted.state_folder import prepare_state
 from dmtwisted.config import load
-from dmtwisted.core import Core
 from dmtwisted.store.sqlite.store import SqliteStore
 from web.service import WholeService, bind, log_observer
 from twisted.logger import globalLogBeginner
@@ -36,7 +35,7 @@ prepare_state(config.state)
 observer = log_observer(config.log, {}, reactor)
 globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
 store = SqliteStore(reactor, config.sqlite_file)
-service = WholeService(Core(config, store, reactor, config.state), bind(config.server), reactor, observer)
+service = WholeService(config, store, bind(config.server), reactor, observer)
 service.startService()
 reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
 reactor.run()
@@ -77,7 +76,7 @@ class HttpsCase(ProcessCase):
         service = self.start()
         found = until(lambda: re.search(r"https://[\w.]+:(\d+)", service.printed), "no port was printed")
         service.port = int(found[1])
-        until(lambda: self.is_ready(service), "it did not become ready")
+        until(lambda: self.is_ready(service) or None, "it did not become ready")
         return service
 
     def is_ready(self, service: Service) -> bool:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -23,15 +23,17 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
-from dmtwisted.config import CALLED, LogConfig, ServerConfig, place_of
-from dmtwisted.core import TRAINING_REGISTER, Core
+from dmtwisted.config import CALLED, Config, LogConfig, ServerConfig, place_of
+from dmtwisted.store.interface import IStore
 from dmtwisted.system.log_files import LogFiles
 from dmtwisted.system.logs import LineObserver, open_observer
 from dmtwisted.system.notify import Notifier
 from dmtwisted.system.output import take_any_letter
 from dmtwisted.system.owners import taken
 from dmtwisted.system.supervised import CANNOT_LISTEN, COMPLAINT, SERVING, call_when_input_ends
-from web.site import Door
+
+if TYPE_CHECKING:
+    from dmtwisted.core import Core
 
 BACKLOG = 512
 """The most connections that wait to be accepted."""
@@ -108,7 +110,7 @@ def log_observer(log: LogConfig, twistd: Mapping[str, Any], reactor: Any) -> Lin
 
 
 class WholeService(Service):
-    """The core and the site on its listening sockets."""
+    """The core and the site on its listening sockets; both are made when the reactor runs."""
 
     log = Logger()
 
@@ -118,18 +120,27 @@ class WholeService(Service):
     pid_file = ""
     """The PID file of twistd; removed here when twistd cannot."""
 
-    def __init__(self, core: Core, listening: Iterable[socket.socket], reactor: Any, observer: LineObserver) -> None:
-        self._core, self._listening, self._reactor = core, listening, reactor
-        self._observer = observer
-        core.log_lines = observer.recent
+    def __init__(
+        self, config: Config, store: IStore, listening: Iterable[socket.socket], reactor: Any, observer: LineObserver
+    ) -> None:
+        self._config, self._store = config, store
+        self._listening, self._reactor, self._observer = listening, reactor, observer
         self._log_files: LogFiles | None = None
-        if observer.path:
-            self._log_files = LogFiles(observer, lambda: core.settings.now.logdays, core.clock)
-        self._door = Door(core)
-        self._site: Any = self._door if core.certificate is None else core.certificate.around(self._door)
         self._ports: list[IListeningPort] = []
         self._notifier = Notifier.from_environment(os.environ, reactor)
         self._failed = False
+
+    def _build(self) -> None:
+        from dmtwisted.core import TRAINING_REGISTER, Core
+        from web.site import Door
+
+        observer = self._observer
+        self._core: Core = Core(self._config, self._store, self._reactor, self._config.state)
+        self._core.log_lines, self._training_register = observer.recent, TRAINING_REGISTER
+        if observer.path:
+            self._log_files = LogFiles(observer, lambda: self._core.settings.now.logdays, self._core.clock)
+        door, certificate = Door(self._core), self._core.certificate
+        self._site: Any = door if certificate is None else certificate.around(door)
 
     def setServiceParent(self, parent: Any) -> None:
         """Become a part of twistd's application, which logs as the configuration says."""
@@ -149,7 +160,10 @@ class WholeService(Service):
         Deferred.fromCoroutine(self._start()).addErrback(self._cannot_start)
 
     async def _start(self) -> None:
-        await self._core.open()
+        # The writer of the database starts as a process of its own while everything else is loaded here.
+        opening = Deferred.fromCoroutine(self._store.open())
+        self._build()
+        await self._core.open(opening)
         if self._log_files is not None:
             self._log_files.start()
         self._ports = [self._adopt(listening) for listening in self._listening]
@@ -171,7 +185,7 @@ class WholeService(Service):
             # The log takes over the standard output; this text is for a person to read and paste.
             loopback = any(ip_address(CALLED.get(host, host)).is_loopback for host in hosts)
             place = place_of("localhost", next(iter(hosts.values()))) if loopback else places[0]
-            sale = FIRST_SALE.format(base=f"{scheme}://{place}", device=TRAINING_REGISTER)
+            sale = FIRST_SALE.format(base=f"{scheme}://{place}", device=self._training_register)
             print(sale, file=sys.__stdout__, flush=True)
 
     def _tell_code(self) -> None:
@@ -286,9 +300,9 @@ def _settle_memory() -> None:
 
     Tasks leave few cycles, so rare collections keep pauses out of sales (docs/performance.md).
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 def _is_exposed(hosts: Iterable[str]) -> bool:

@@ -1,16 +1,14 @@
-"""What a terminal does beside its tasks: six service methods, and the interruption of an operation.
+"""What a terminal does beside its tasks: six service methods.
 
-The service methods are ``GET`` with ``dev_name`` and answer in the shape of a task
+They are ``GET`` with ``dev_name`` and answer in the shape of a task
 (docs/reference/http-interface.md#service-methods). None of them waits for a task or answers 1105
 (specification 1.9): a method that needs a busy terminal answers 5022 at once.
 """
 
 from __future__ import annotations
 
-from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
-from twisted.web.iweb import IRequest
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
@@ -25,8 +23,7 @@ from dmtwisted.terminals.answers import no_protocol
 from dmtwisted.terminals.interface import ECHO, MASKS, MERCHANTS, PING
 from dmtwisted.terminals.service import TerminalService
 from dmtwisted.wording import wording
-from web.answers import JSON, Done, allow_any_origin, answer_later, json_answer, language_of, not_allowed
-from web.management import answer_errors, lasting
+from web.answers import JSON, allow_any_origin, answer_later, language_of, not_allowed
 
 STATUS, LAST = "status", "last"
 """The service methods that send nothing to a terminal."""
@@ -131,29 +128,3 @@ def terminal_of(device: Device) -> TerminalService:
     if device.kind != TERMINAL:
         raise Refused(Res.UNKNOWN_TERMINAL_PROTOCOL, note=no_protocol(device.name, device.row.driver))
     return usable(device, TerminalDevice).built
-
-
-class Interrupted(Done, kw_only=True):
-    """The order was passed on; `state` is what the terminal does now."""
-
-    state: str
-
-
-class InterruptApi:
-    """The interruption of a running operation (docs/reference/http-interface.md#interrupt-and-settle)."""
-
-    app = Klein()
-    answer_errors(app)
-
-    def __init__(self, devices: Devices, default_language: str) -> None:
-        self._devices, self.default_language = devices, default_language
-
-    @app.route("/dm/api/v3/devices/<dev_id>/interrupt", methods=["POST"])
-    async def interrupt(self, request: IRequest, dev_id: str) -> bytes:
-        """Ask the terminal to stop; the answer of the operation itself says what came of it."""
-        device = self._devices.by_id(dev_id)
-        if device.kind != TERMINAL:
-            raise Refused(Res.UNKNOWN_DEVICE, note=wording("only terminals have operations to interrupt"))
-        terminal = terminal_of(device)
-        await lasting(terminal.interrupt())
-        return json_answer(request, 200, Interrupted(state=terminal.progress.state))

@@ -1,16 +1,34 @@
-"""``dmtwisted run``: the service in the foreground, by twistd and our plugin."""
+"""``dmtwisted run``: the service in the foreground, by twistd and our plugin alone."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from typing import Any
 
+from twisted.application import app
 from twisted.scripts import twistd
 
 from dmtwisted.commands.console import FAILED, complain
 from dmtwisted.commands.launch import LaunchOptions
 from dmtwisted.config import Config, ConfigError
 from dmtwisted.store.urls import POSTGRES
+from dmtwisted.system.reactor import without_tls
+
+# Its module has one for each system, and no types for it.
+_Options: Any = vars(twistd)["ServerOptions"]
+
+
+class OurOptions(_Options):  # type: ignore[misc]
+    """The options of twistd that knows our plugin alone: it would load something of each one to list them all."""
+
+    @property
+    def subCommands(self) -> Iterator[tuple[str, None, Any, str]]:
+        """Our plugin."""
+        plugin = import_module("twisted.plugins.dmtwisted_plugin").whole_stack
+        self.loadedPlugins = {plugin.tapname: plugin}
+        yield plugin.tapname, None, plugin.options, plugin.description
 
 
 def run(options: LaunchOptions, platform: str = sys.platform) -> int:
@@ -23,7 +41,7 @@ def run(options: LaunchOptions, platform: str = sys.platform) -> int:
     if platform == "win32":
         choose_reactor(config)
     sys.argv = arguments(options, platform)
-    twistd.run()
+    app.run(twistd.runApp, OurOptions)
     return 0
 
 
@@ -44,4 +62,5 @@ def choose_reactor(config: Config) -> None:
     sockets, which completion ports do not support.
     """
     if not config.database.url.startswith(POSTGRES):
-        import_module("twisted.internet.iocpreactor").install()
+        with without_tls():
+            import_module("twisted.internet.iocpreactor").install()

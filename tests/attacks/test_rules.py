@@ -60,7 +60,7 @@ class BlockedTests(AccessCase):
 
     def test_every_mounted_path(self) -> None:
         """Nothing that the door has mounted is open, but for tasks, probes and the login itself."""
-        for path in self.door.mounted:
+        for path in (*self.door.gated, *self.door.tree.mounted):
             blocked = self.is_blocked(self.request("GET", path.decode() + "/x"))
             self.assertEqual(blocked, True, path)
         for path in self.door.exact:
@@ -332,7 +332,9 @@ class HostTests(AccessCase):
     def test_rebinding(self) -> None:
         """A page under a foreign name that leads here gets 421 for everything, and nothing is done."""
         foreign = [("Host", "evil.example:3939"), ("Origin", "http://evil.example:3939")]
-        paths = [path.decode() for path in (*self.door.exact, *self.door.mounted) if path != b"/"]
+        paths = [
+            path.decode() for path in (*self.door.exact, *self.door.gated, *self.door.tree.mounted) if path != b"/"
+        ]
         for path in (*paths, *PAGES, "/nothing", f"{DEVICES}/{self.dev_id}", "/dm/main/receipts/x/1"):
             for method in ("GET", "POST", "OPTIONS", "DELETE"):
                 answer = self.request(method, path, b"{}", foreign)
@@ -616,6 +618,7 @@ class RuleTests(AccessCase):
         for path in TASKS:
             asked: Any = SimpleNamespace(path=path, requestHeaders=Headers())
             self.assertNotIsInstance(self.door.getResourceFor(asked), Gated)
+        self.assertIn(DRIVERS.encode(), self.door.tree.mounted)
         asked = SimpleNamespace(path=DRIVERS.encode(), prepath=[], requestHeaders=Headers())
         self.assertIsInstance(self.door.getResourceFor(asked), Gated)
 

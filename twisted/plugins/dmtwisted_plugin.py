@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -31,13 +32,16 @@ class WholeStack:
         everything but the port is done as that user, so that the files belong to that user and missing rights are
         noticed now; only root may open some ports.
         """
-        from twisted.internet import reactor
+        from dmtwisted.system.reactor import without_tls
 
+        # A start makes hardly any garbage; the service collects it again when it serves.
+        gc.disable()
+        with without_tls():
+            from twisted.internet import reactor
         from dmtwisted.clock import steady_timers
         from dmtwisted.commands.console import FAILED, complain
         from dmtwisted.commands.launch import acting_as, finish_restore, give_state
         from dmtwisted.config import ConfigError
-        from dmtwisted.core import Core
         from dmtwisted.state_folder import close_to_others, prepare_state
         from dmtwisted.store.opening import store_of
         from web.service import CannotListen, WholeService, bind, log_observer
@@ -60,8 +64,7 @@ class WholeStack:
         except (ConfigError, CannotListen) as error:
             complain(str(error), error.advice)
             sys.exit(FAILED)
-        core = Core(config, store_of(config, reactor), reactor, config.state)
-        service = WholeService(core, listening, reactor, observer)
+        service = WholeService(config, store_of(config, reactor), listening, reactor, observer)
         service.pid_file = twistd.get("pidfile") or ""
         service.supervised = bool(options["until-input-ends"])
         return service

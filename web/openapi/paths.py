@@ -41,6 +41,7 @@ from web.doctor import FindingList, Mend
 from web.finding import FoundHere, NewSearch
 from web.goods import GoodsFile, GoodsImport, GoodsItem, GoodsList, GoodsRecord
 from web.health import Probe
+from web.interruption import Interrupted
 from web.journal import JobList, JobRecord, OperationList, OperationRecord, Settlement, SlipPrint
 from web.keys import KeyLoaded
 from web.mail import LetterList, MailTested, TestMail
@@ -53,7 +54,6 @@ from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
 from web.tax_key import ExaminedKeyRecord
-from web.terminals import Interrupted
 from web.training import ClockMove, ClockState
 from web.users import NewPerson, OwnPassword, PersonChange, PersonList, PersonRecord
 

@@ -13,6 +13,7 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IDelayedCall, IListeningPort, IReactorTime
 from twisted.internet.ssl import PrivateCertificate
 from twisted.logger import Logger
+from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
@@ -77,23 +78,21 @@ class NoticePort:
         self._tls = PrivateCertificate.loadPEM(pem).options() if pem else None
         self._port: IListeningPort | None = None
         self._again: IDelayedCall | None = None
-        self._site: Site | None = None
+        self._served: Any = None
         self.why = "it is not open yet"
         """Why it is not open; empty when it is."""
 
     def open(self, notices: Notices) -> None:
         """Listen; a port in use, for example by the same device before a change, is tried again until `close`."""
         clock: IReactorTime = self._reactor
-        self._site = Site(notices, timeout=QUIET, reactor=clock)
+        site = Site(notices, timeout=QUIET, reactor=clock)
+        self._served = site if self._tls is None else TLSMemoryBIOFactory(self._tls, False, site, clock)
         self._listen()
 
     def _listen(self) -> None:
         self._again = None
         try:
-            if self._tls is None:
-                self._port = self._reactor.listenTCP(self.number, self._site, interface=self._interface)
-            else:
-                self._port = self._reactor.listenSSL(self.number, self._site, self._tls, interface=self._interface)
+            self._port = self._reactor.listenTCP(self.number, self._served, interface=self._interface)
         except CannotListenError as error:
             if self.why != str(error):
                 # Only a warning: payments do not need notices.
