@@ -84,12 +84,15 @@ def pss_mb(pid: int) -> float:
 
 
 def idle_report(folder: Path, devices: int, seconds: float, sales: int) -> Idle:
-    """Measure the service for ``seconds`` at rest, after each register has made ``sales``.
+    """Measure the service for ``seconds`` at rest, after a start on existing data and ``sales`` of each register.
 
     :raises BenchFailed: when something is refused, or the system does not show it.
     """
-    with stopped_service(folder) as child:
-        fill(child, devices, sales)
+    child = stopped_service(folder)
+    with child:
+        fill(child, devices, 0)
+    with child:
+        sell(child, devices, sales, "idle")
         time.sleep(SETTLING)
         before, begun = cpu_of(child.pid), time.monotonic()
         time.sleep(seconds)
@@ -172,7 +175,7 @@ def stopped_service(folder: Path, tree: Path = HOME) -> Child:
 
 
 def fill(child: Child, devices: int, sales: int) -> None:
-    """Create devices; each register sells."""
+    """Create devices, which loads the management interface; each register sells."""
     for n in range(devices):
         kind, driver = KINDS[0 if n % 2 == 0 else 1 + n // 2 % 2]
         if kind != "register":
