@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.system.environment import environment
 from tests.web_case import DEVICES, WebCase
+from web.pages import rendering
 
 AT_REST = """
 import json, sys
@@ -141,3 +143,26 @@ class LaterTests(WebCase):
         line.hang_up()
         self.loaded()
         self.assertEqual(line.answers(), [])
+
+    def test_templates(self) -> None:
+        """What the first page is made of is compiled aside too, in its reader's language."""
+        compiled: dict[str, bool] = {}
+        aside: list[object] = []
+        compile_one = Environment.compile
+
+        def compiles(templates: Environment, source: Any, name: str, *more: Any) -> Any:
+            compiled[name] = bool(aside)
+            return compile_one(templates, source, name, *more)
+
+        async def call(work: Callable[..., Any], *arguments: object) -> Any:
+            aside.append(work)
+            done = work(*arguments)
+            aside.remove(work)
+            return done
+
+        self.patch(Environment, "compile", compiles)
+        self.patch(self.shop.core.clock, "aside", call)
+        rendering.environment.cache_clear()
+        self.addCleanup(rendering.environment.cache_clear)
+        self.assertEqual(self.request("GET", "/dm/main/", headers=[("Accept-Language", "en")]).status, 200)
+        self.assertEqual(compiled, dict.fromkeys(rendering.FIRST, True))

@@ -15,10 +15,11 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from dmtwisted.cloud import CloudTasks
 from dmtwisted.core import Core
+from web.answers import page_language
 from web.cloud import PATH as CLOUD
 from web.cloud import CloudResource
 from web.connection import IDLE_CONNECTION, BoundedRequest, Connections
-from web.gate import Gate, OnlyHere, StrangeHost, is_at_the_machine
+from web.gate import Gate, OnlyHere, Rule, StrangeHost, is_at_the_machine, rule_of
 from web.health import Health
 from web.metrics import MetricsPage
 from web.short_way import Head, ShortChannel
@@ -49,7 +50,7 @@ class Door(Site):
             reactor=core.reactor,
             parsePOSTFormSubmission=False,
         )
-        self._core = core
+        self._core, self._language = core, language
         self._tree: Tree | None = None
         self.connections = Connections()
         self._gate = Gate(core, language)
@@ -81,8 +82,9 @@ class Door(Site):
 
     async def _whole(self, request: Request) -> IResource:
         """Where ``request`` leads, after the tree was loaded."""
+        is_page = rule_of(request.path) is Rule.PAGE
         # It takes longer than a till may wait.
-        await self._core.clock.aside(import_module, TREE)
+        await self._core.clock.aside(_load, page_language(request, self._language) if is_page else "")
         return self._gate.before(self.tree.find(request))
 
     def getResourceFor(self, request: Request) -> IResource:
@@ -115,6 +117,13 @@ class Door(Site):
 
     def log(self, request: HTTPRequest) -> None:
         """No access log: tasks log themselves, and say more."""
+
+
+def _load(language: str) -> None:
+    """Load the tree, and the templates of pages in ``language``; none for an empty one."""
+    import_module(TREE)
+    if language:
+        import_module("web.pages.rendering").load_templates(language)
 
 
 class Later(Resource):

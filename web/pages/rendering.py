@@ -157,6 +157,16 @@ def environment(language: str) -> Environment:
     return made
 
 
+FIRST = ("base.html", "needs.html", "needs_all.html", "needs_row.html", "parts.html", "charts.html", "overview.html")
+"""What every page is made of, and the first one."""
+
+
+def load_templates(language: str) -> None:
+    """Compile the first templates, which takes a quarter of a second: in a thread, so that no sale waits for it."""
+    for name in FIRST:
+        environment(language).get_template(name)
+
+
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 """English months; a date in figures alone would be read in two ways."""
 
