@@ -679,10 +679,10 @@ _CONDITIONS = {
     NO_PAPER: (_T.NO_PAPER, "no paper", "немає паперу"),
     COVER: (_T.COVER_OPEN, "the cover is open", "відкрита кришка"),
     PRINTER_FAULT: (_T.PRINTER, "fault of the printer", "несправність принтера"),
-    MEMORY_FULL: (_T.MEMORY_FULL, "the fiscal memory is full", "фіскальна пам'ять заповнена"),
-    MEMORY_WRITE: (_T.MEMORY_FAULT, "the fiscal memory was not written", "помилка запису фіскальної пам'яті"),
-    NO_MEMORY: (_T.MEMORY_FAULT, "no fiscal memory", "немає модуля фіскальної пам'яті"),
-    MEMORY_ERROR: (_T.MEMORY_FAULT, "fault of the fiscal memory", "несправність фіскальної пам'яті"),
+    MEMORY_FULL: (_T.MEMORY_FULL, "the fiscal memory is full", "фіскальна пам’ять заповнена"),
+    MEMORY_WRITE: (_T.MEMORY_FAULT, "the fiscal memory was not written", "помилка запису фіскальної пам’яті"),
+    NO_MEMORY: (_T.MEMORY_FAULT, "no fiscal memory", "немає модуля фіскальної пам’яті"),
+    MEMORY_ERROR: (_T.MEMORY_FAULT, "fault of the fiscal memory", "несправність фіскальної пам’яті"),
     LAST_Z_FAILED: (_T.MEMORY_FAULT, "the last Z report was not written", "останній Z-звіт не записано"),
     CLOCK_UNSET: (_T.CLOCK, "the clock is not set", "годинник не встановлено"),
 }
@@ -727,7 +727,7 @@ class Status:
 
 
 TEXT_ERRORS = {
-    "1": Meaning(_T.NOT_FISCALISED, "the fiscal memory is not formatted", "фіскальна пам'ять не форматована"),
+    "1": Meaning(_T.NOT_FISCALISED, "the fiscal memory is not formatted", "фіскальна пам’ять не форматована"),
     "2": Meaning(_T.WRONG_MODE, "a receipt is open", "відкрито фіскальний чек"),
     "3": Meaning(_T.WRONG_MODE, "it is open already", "документ уже відкрито"),
     "4": Meaning(_T.CLOCK, "the clock is not set", "годинник не встановлено"),
