@@ -121,6 +121,7 @@ the line is closed = з’єднання розірвано
 the operation was given up = операцію припинено
 the caller stopped waiting = запит більше не чекають
 the terminal closed the line = термінал розірвав з’єднання
+the register does not answer = реєстратор не відповідає
 the register closed the line = реєстратор розірвав з’єднання
 the line was closed before the command = з’єднання розірвано до команди
 the register refused every copy of the command = реєстратор не прийняв жодної копії команди

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.registers.troubles import DeviceRefused
-from protocols.simulators.register_line import Fault, RegisterDevice, What
+from protocols.simulators.register_line import Fault, SimulatedRegister, What
 from protocols.terminals.lines import open_line
 from tests.memory_line import MemoryEndpoint
 
@@ -32,7 +32,7 @@ def always(fault: Fault) -> Callable[[str], Fault | None]:
 class Desk:
     """The till's side: it opens lines and waits for answers."""
 
-    def __init__(self, clock: Clock, device: RegisterDevice[Any]) -> None:
+    def __init__(self, clock: Clock, device: SimulatedRegister) -> None:
         self.clock, self.device = clock, device
         self.endpoint = MemoryEndpoint(clock, lambda: cast("IProtocol | None", device.buildProtocol(None)))
 

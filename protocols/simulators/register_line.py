@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IAddress, IReactorTime
@@ -69,10 +69,20 @@ def well(_: str) -> Fault | None:
     return None
 
 
-_Frame = TypeVar("_Frame", bound=Numbered)
+class Line(Protocol):
+    """The register's end of a line, as faults see it."""
+
+    def send(self, data: bytes) -> None:
+        """Write to the line, while there is one."""
+
+    def sign_busy(self) -> None:
+        """Send a busy signal."""
+
+    def hang_up(self) -> None:
+        """Close the line."""
 
 
-class RegisterDevice(Factory, Generic[_Frame]):
+class SimulatedRegister(Factory):
     """A simulated register as a factory of its lines.
 
     :param steer: may be replaced at any time.
@@ -80,29 +90,19 @@ class RegisterDevice(Factory, Generic[_Frame]):
 
     def __init__(self, iron: Iron, clock: IReactorTime, steer: Steer = well) -> None:
         self.iron, self.clock, self.steer = iron, clock, steer
-        self.played = Played()
         self.heard: list[str] = []
         """The names of the commands that were executed."""
         self.dark_until = 0.0
-        self._lines: list[FaultyEnd[_Frame]] = []
+        self._lines: list[Any] = []
 
-    def deframer(self) -> IDeframer[_Frame]:
-        """For a new line."""
-        raise NotImplementedError
-
-    def line(self) -> FaultyEnd[_Frame]:
+    def line(self) -> Any:
         """The register's end of a new line."""
         raise NotImplementedError
 
-    def name_of(self, frame: _Frame) -> str:
-        """The name of a command."""
-        raise NotImplementedError
+    def forget(self) -> None:
+        """The power was off."""
 
-    def obey(self, frame: _Frame) -> bytes:
-        """Execute a command; the frame of its answer."""
-        raise NotImplementedError
-
-    def buildProtocol(self, addr: IAddress | None) -> FaultyEnd[_Frame] | None:
+    def buildProtocol(self, addr: IAddress | None) -> Any:
         """A line; `None` while the power is off."""
         if self.clock.seconds() < self.dark_until:
             return None
@@ -113,11 +113,62 @@ class RegisterDevice(Factory, Generic[_Frame]):
     def go_dark(self, seconds: float) -> None:
         """Cut the power: every line breaks, and the last command is forgotten."""
         self.dark_until = self.clock.seconds() + seconds
-        self.played = Played()
+        self.forget()
         self.iron.power_cut()
         lines, self._lines = self._lines, []
         for line in lines:
             line.hang_up()
+
+    def answer(self, line: Line, whole: bytes, fault: Fault | None) -> None:
+        """Send an answer, or what a fault leaves of it."""
+        match fault:
+            case Fault(What.LOST):
+                pass
+            case Fault(What.SHORT, n):
+                line.send(whole[: int(n)])
+            case Fault(What.DAMAGED, n):
+                place = int(n) % len(whole)
+                line.send(whole[:place] + bytes([whole[place] ^ 0x22]) + whole[place + 1 :])
+            case Fault(What.GARBAGE, n):
+                line.send(b"\x7f" * int(n) + whole)
+            case Fault(What.STORM, n):
+                for _ in range(int(n)):
+                    line.sign_busy()
+                line.send(whole)
+            case Fault(What.BROKEN_AFTER, n):
+                line.send(whole[: int(n)])
+                line.hang_up()
+            case Fault(What.DARK_AFTER, n):
+                self.go_dark(n)
+            case _:
+                line.send(whole)
+
+
+_Frame = TypeVar("_Frame", bound=Numbered)
+
+
+class RegisterDevice(SimulatedRegister, Generic[_Frame]):
+    """A register whose commands bear numbers."""
+
+    def __init__(self, iron: Iron, clock: IReactorTime, steer: Steer = well) -> None:
+        super().__init__(iron, clock, steer)
+        self.played = Played()
+
+    def deframer(self) -> IDeframer[_Frame]:
+        """For a new line."""
+        raise NotImplementedError
+
+    def name_of(self, frame: _Frame) -> str:
+        """The name of a command."""
+        raise NotImplementedError
+
+    def obey(self, frame: _Frame) -> bytes:
+        """Execute a command; the frame of its answer."""
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """The number of the last command is lost with the power."""
+        self.played = Played()
 
 
 class FaultyEnd(DeviceEnd[_Frame]):
@@ -150,27 +201,11 @@ class FaultyEnd(DeviceEnd[_Frame]):
             return deferLater(self._clock, self._fault.n, lambda: answer)
         return succeed(answer)
 
+    def sign_busy(self) -> None:
+        """Send a busy signal."""
+        self.sign(Sign.BUSY)
+
     def answer(self, frame: bytes) -> None:
         """Send the answer, or what is left of it."""
         fault, self._fault = self._fault, None
-        match fault:
-            case Fault(What.LOST):
-                pass
-            case Fault(What.SHORT, n):
-                self.send(frame[: int(n)])
-            case Fault(What.DAMAGED, n):
-                place = int(n) % len(frame)
-                self.send(frame[:place] + bytes([frame[place] ^ 0x22]) + frame[place + 1 :])
-            case Fault(What.GARBAGE, n):
-                self.send(b"\x7f" * int(n) + frame)
-            case Fault(What.STORM, n):
-                for _ in range(int(n)):
-                    self.sign(Sign.BUSY)
-                self.send(frame)
-            case Fault(What.BROKEN_AFTER, n):
-                self.send(frame[: int(n)])
-                self.hang_up()
-            case Fault(What.DARK_AFTER, n):
-                self._device.go_dark(n)
-            case _:
-                self.send(frame)
+        self._device.answer(self, frame, fault)
