@@ -24,7 +24,12 @@ def steered(**faults: Fault) -> Callable[[str], Fault | None]:
     return lambda name: faults.pop(name, None)
 
 
-def always(fault: Fault) -> Callable[[str], Fault | None]:
+def every(**faults: Fault) -> Callable[[str], Fault | None]:
+    """Each named command suffers its fault every time."""
+    return faults.get
+
+
+def always(fault: Fault | None) -> Callable[[str], Fault | None]:
     """Every command suffers the fault."""
     return lambda _: fault
 
@@ -65,4 +70,4 @@ class DeskTestCase(SynchronousTestCase):
         return str(self.assertRaises(DeviceRefused, desk.done, doing).code)
 
 
-__all__ = ["Desk", "DeskTestCase", "Fault", "What", "always", "steered"]
+__all__ = ["Desk", "DeskTestCase", "Fault", "What", "always", "every", "steered"]

@@ -79,8 +79,8 @@ class IDeframer(Protocol[_Found_co]):
     def feed(self, data: bytes) -> Sequence[Piece[_Found_co]]:
         """Everything that ``data`` completes; never fails."""
 
-    def forget(self) -> None:
-        """Drop an incomplete frame: its end did not come in time."""
+    def forget(self) -> Sequence[Piece[_Found_co]]:
+        """Drop an incomplete frame: its end did not come in time. What silence proves to be one is returned."""
 
 
 class Numbers:
@@ -206,9 +206,12 @@ class NumberedLink(protocol.Protocol, Generic[_Frame]):
 
     def _quiet(self) -> None:
         """Nothing came in time."""
-        self._unsure = True
-        self._deframer.forget()
-        self._again(Silent(self._clock.seconds() - self._began, self._taken))
+        due = self._due
+        for piece in self._deframer.forget():
+            self._piece(piece)
+        if self._due is due:
+            self._unsure = True
+            self._again(Silent(self._clock.seconds() - self._began, self._taken))
 
     def _again(self, error: WireError) -> None:
         if self._left:

@@ -99,9 +99,10 @@ class Deframer:
             pieces.append(piece)
         return pieces
 
-    def forget(self) -> None:
+    def forget(self) -> list[Piece[DatecsFrame]]:
         """Drop an incomplete frame."""
         self._buffer.clear()
+        return []
 
     def _next(self) -> Piece[DatecsFrame] | None:
         first = self._buffer[0]
