@@ -37,9 +37,13 @@ def always(fault: Fault | None) -> Callable[[str], Fault | None]:
 class Desk:
     """The till's side: it opens lines and waits for answers."""
 
-    def __init__(self, clock: Clock, device: SimulatedRegister) -> None:
-        self.clock, self.device = clock, device
-        self.endpoint = MemoryEndpoint(clock, lambda: cast("IProtocol | None", device.buildProtocol(None)))
+    def __init__(
+        self, clock: Clock, device: SimulatedRegister | None, endpoint: MemoryEndpoint | None = None
+    ) -> None:
+        self.clock = clock
+        self.endpoint = endpoint or MemoryEndpoint(
+            clock, lambda: cast("IProtocol | None", device.buildProtocol(None) if device else None)
+        )
 
     def open(self, build: Callable[[], Any]) -> Any:
         """A new line."""

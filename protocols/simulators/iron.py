@@ -7,6 +7,7 @@ before it does anything: a refused command changed nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -483,6 +484,11 @@ class Iron:
             raise Refuses(Why.PAPER)
         if self.paper is not None:
             self.paper -= 1
+
+    def keep(self) -> Callable[[], None]:
+        """Remember everything; the function that is returned brings it back."""
+        kept = {name: copy(value) for name, value in vars(self).items() if name not in ("_now", "settings")}
+        return lambda: vars(self).update(kept)
 
     def power_cut(self) -> None:
         """The power fails and comes back."""
