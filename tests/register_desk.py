@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, ensureDeferred
-from twisted.internet.interfaces import IProtocol
+from twisted.internet.interfaces import IProtocol, IProtocolFactory
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.registers.troubles import DeviceRefused
-from protocols.simulators.register_line import Fault, SimulatedRegister, What
+from protocols.simulators.register_line import Fault, What
 from protocols.terminals.lines import open_line
 from tests.memory_line import MemoryEndpoint
 
@@ -34,16 +34,36 @@ def always(fault: Fault | None) -> Callable[[str], Fault | None]:
     return lambda _: fault
 
 
+def spoilt(length: int) -> Iterator[Callable[[bytes], bytes]]:
+    """Every way to cut, damage or lengthen bytes at one of the first ``length`` places."""
+    for place in range(length):
+        yield lambda data, place=place: data[:place]  # type: ignore[misc]
+        yield lambda data, place=place: data[:place] + data[place + 1 :]  # type: ignore[misc]
+        yield lambda data, place=place: data[:place] + b"\x20" + data[place:]  # type: ignore[misc]
+        yield lambda data, place=place: bytes(b ^ 0x11 * (n == place) for n, b in enumerate(data))  # type: ignore[misc]
+
+
 class Desk:
     """The till's side: it opens lines and waits for answers."""
 
-    def __init__(
-        self, clock: Clock, device: SimulatedRegister | None, endpoint: MemoryEndpoint | None = None
-    ) -> None:
-        self.clock = clock
-        self.endpoint = endpoint or MemoryEndpoint(
-            clock, lambda: cast("IProtocol | None", device.buildProtocol(None) if device else None)
-        )
+    def __init__(self, clock: Clock, device: IProtocolFactory) -> None:
+        self.clock, self.device = clock, device
+        self.endpoint = MemoryEndpoint(clock, self._accept)
+        self.spoil: Callable[[bytes], bytes] | None = None
+        """Changes the next bytes on their way to the register."""
+
+    def _accept(self) -> IProtocol | None:
+        line: Any = self.device.buildProtocol(None)  # type: ignore[arg-type]
+        if line is not None:
+            line.dataReceived = self._spoiling(line.dataReceived)
+        return cast("IProtocol | None", line)
+
+    def _spoiling(self, deliver: Callable[[bytes], object]) -> Callable[[bytes], object]:
+        def receive(data: bytes) -> object:
+            spoil, self.spoil = self.spoil, None
+            return deliver(spoil(data) if spoil else data)
+
+        return receive
 
     def open(self, build: Callable[[], Any]) -> Any:
         """A new line."""

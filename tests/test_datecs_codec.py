@@ -263,7 +263,8 @@ class ClassicTests(SynchronousTestCase):
         self.assertIsNone(none.refusal)
         self.assertEqual([each.trouble for each in none.conditions], [Trouble.NO_PAPER])
         for bits, trouble in (
-            ((classic.FORBIDDEN,), Trouble.WRONG_MODE),
+            ((classic.FORBIDDEN, classic.FISCALISED), Trouble.WRONG_MODE),
+            ((classic.FORBIDDEN,), Trouble.NOT_FISCALISED),
             ((classic.FORBIDDEN, classic.NO_PAPER), Trouble.NO_PAPER),
             ((classic.FORBIDDEN, classic.MEMORY_FULL), Trouble.MEMORY_FULL),
             ((classic.SYNTAX,), Trouble.BAD_SYNTAX),

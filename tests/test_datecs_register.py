@@ -23,7 +23,7 @@ from protocols.registers.troubles import NotTaken, Trouble
 from protocols.simulators.datecs_classic_register import ClassicDevice
 from protocols.simulators.datecs_register import UkrainianDevice
 from protocols.simulators.iron import DAY, AfterCut, IronSettings, Kind
-from tests.register_desk import Desk, DeskTestCase, Fault, What, always, steered
+from tests.register_desk import Desk, DeskTestCase, Fault, What, always, spoilt, steered
 
 HARMLESS = (
     Fault(What.UNHEARD),
@@ -230,6 +230,14 @@ class UkrainianTests(UkrainianCase):
         self.do(ua.Report(ua.ReportKind.Z), Z_LIMIT)
         self.do(ua.Open(1, 1, 0))
 
+    def test_not_fiscalised(self) -> None:
+        """A register that is not fiscalised, or has sent nothing for 72 hours, sells nothing."""
+        self.iron.unsent = True
+        self.assertEqual(self.code(ua.Open(1, 1, 0)), "000B")
+        self.iron.fiscalised = False
+        for command in (ua.Open(1, 1, 0), ua.Report(ua.ReportKind.Z)):
+            self.assertEqual(self.code(command), "0705")
+
 
 class SmallTests(UkrainianCase):
     """A register with little room."""
@@ -289,6 +297,16 @@ class UkrainianFaultTests(UkrainianCase):
                 closed = self.do(ua.Close(), CLOSE_LIMIT, again=True)
             self.assertEqual((closed.number, len(self.iron.ledger)), (before + 1, before + 1), cut)
             self.connect()
+
+    def test_spoilt_request(self) -> None:
+        """A command that is cut, damaged or lengthened at any byte is sent again: one receipt."""
+        for spoil in spoilt(18):
+            before = len(self.iron.ledger)
+            for command in (ua.Open(1, 1, 0), ua.Sell(20, 1000, 100), ua.Pay(0, 100)):
+                self.do(command)
+            self.desk.spoil = spoil
+            self.assertEqual(self.do(ua.Close()), ua.Closed(before + 1))
+            self.assertEqual(len(self.iron.ledger), before + 1)
 
     def test_broken_before(self) -> None:
         """The line breaks before Close arrives: the same bytes again close the receipt."""
@@ -499,6 +517,8 @@ class ClassicTests(ClassicCase):
         self.do(classic.Cancel())
         self.clock.advance(DAY)
         self.assertEqual(self.trouble(classic.Open()), ("S1.1", Trouble.WRONG_MODE))
+        self.iron.fiscalised = False
+        self.assertEqual(self.trouble(classic.Open()), ("S1.1", Trouble.NOT_FISCALISED))
 
 
 class ClassicFaultTests(ClassicCase):

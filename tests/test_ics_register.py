@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from typing import Any
 
@@ -14,7 +15,7 @@ from protocols.registers.ics.link import PATIENCE, REPORT_LIMIT, IcsLink, IcsReg
 from protocols.registers.troubles import DeviceRefused, NotTaken, Trouble
 from protocols.simulators.ics_register import IcsDevice
 from protocols.simulators.iron import DAY, IronSettings, Kind
-from tests.register_desk import Desk, DeskTestCase, Fault, What, always, every, steered
+from tests.register_desk import Desk, DeskTestCase, Fault, What, always, every, spoilt, steered
 
 BREAD = ics.Sell(2000, 3, 2550, ics.FIRST_TAX, "Хлiб", 7)
 
@@ -181,6 +182,14 @@ class IcsTests(IcsCase):
         error = self.assertRaises(DeviceRefused, self.do, BREAD)
         self.assertEqual((error.code, error.meaning.trouble), ("41", Trouble.SHIFT_OVER))
 
+    def test_modes(self) -> None:
+        """A register that is not fiscalised, or has sent nothing for 72 hours, sells nothing."""
+        self.iron.unsent = True
+        self.assertEqual(self.code(BREAD), "47")
+        self.iron.fiscalised = False
+        self.assertEqual((self.code(BREAD), self.code(ics.ZReport())), ("42", "42"))
+        self.assertNotIn(Reserve.FISCALISED, self.register.head.reserve)
+
     def test_without_cashier(self) -> None:
         """Without a cashier nothing is sold."""
         self.device.cashier = ""
@@ -248,6 +257,19 @@ class IcsFaultTests(IcsCase):
                 paid = self.do(ics.Pay(PayKind.CASH, 5100), again=True)
             self.assertEqual((paid.packet, len(self.iron.ledger)), (before + 1, before + 1), cut)
             self.connect()
+
+    def test_spoilt_request(self) -> None:
+        """A payment that is cut, damaged or lengthened at any byte is sent again: one receipt."""
+        for spoil in spoilt(13):
+            before = len(self.iron.ledger)
+            self.do(BREAD)
+            self.desk.spoil = spoil
+            with contextlib.suppress(DeviceRefused):
+                # A lost or added 00 has a right sum and a wrong length.
+                self.do(ics.Pay(PayKind.CASH, 5100))
+            if self.register.receipt_open:
+                self.do(ics.Pay(PayKind.CASH, 5100))
+            self.assertEqual(len(self.iron.ledger), before + 1)
 
     def test_counters_tell(self) -> None:
         """After a break the state and the counter of receipts tell whether the receipt was closed."""

@@ -21,7 +21,7 @@ from protocols.registers.numbered import MOST_NOISE
 from protocols.registers.troubles import DeviceRefused
 from protocols.simulators.iron import DAY, IronSettings, Kind
 from protocols.simulators.maria_register import MariaDevice
-from tests.register_desk import Desk, DeskTestCase, Fault, What, steered
+from tests.register_desk import Desk, DeskTestCase, Fault, What, spoilt, steered
 from tests.vectors.maria import BREAD
 
 
@@ -389,6 +389,14 @@ class MariaTests(MariaCase):
         self.assertEqual(self.code(maria.Open()), "SOFT24HOUR")
         self.assertEqual(self.do(maria.ReadConfiguration()).z_needed, "1")
 
+    def test_modes(self) -> None:
+        """The key in position 0 leaves questions only; a register that may not sell says so."""
+        self.device.key = "0"
+        self.assertEqual(self.code(maria.Open()), "SOFTSL0")
+        self.assertEqual(self.do(maria.ReadConfiguration()).key, "0")
+        self.device.key, self.iron.unsent = "1", True
+        self.assertEqual(self.code(maria.Open()), "SOFTSYSLOC")
+
     def test_without_crc(self) -> None:
         """A register without the CRC mode works without."""
         self.device.checks_frames = self.device.crc = False
@@ -445,6 +453,18 @@ class MariaFaultTests(MariaCase):
             self.assertEqual(self.number() - before, len(self.iron.ledger) - done, fault)
             executed = fault.what not in (What.UNHEARD, What.REFUSED)
             self.assertEqual(self.number() - before, int(executed), fault)
+
+    def test_spoilt_request(self) -> None:
+        """COMP that is cut, damaged or lengthened at any byte closes the receipt or not, and the number tells."""
+        for spoil in spoilt(70):
+            for command in (maria.Cancel(), maria.Open(), BREAD):
+                self.do(command)
+            before, done = self.number(), len(self.iron.ledger)
+            self.desk.spoil = spoil
+            with contextlib.suppress(Silent, Garbled, DeviceRefused):
+                self.do(maria.Complete(5100, cash=6000))
+            self.assertEqual(self.number() - before, len(self.iron.ledger) - done)
+        self.assertEqual({receipt.total for receipt in self.iron.ledger}, {5100})
 
     def test_broken(self) -> None:
         """The line breaks before or after COMP: a new line reads what became of it."""

@@ -9,21 +9,25 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IProtocol, IProtocolFactory, IStreamClientEndpoint
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.iweb import IRequest
 from twisted.web.resource import Resource
 from twisted.web.server import Site
+from zope.interface import implementer
 
 from protocols.errors import Garbled, LineLost, NotReached, Silent, WireError
 from protocols.registers.mg import documents as mg
+from protocols.registers.mg import register as client
 from protocols.registers.mg.digest import Challenge, Login, members
 from protocols.registers.mg.documents import Document, Kind, Payment, Sale
 from protocols.registers.mg.register import X_REPORT, Z_REPORT, MgRegister
 from protocols.registers.troubles import DeviceRefused, Trouble
 from protocols.simulators.iron import DAY, IronSettings
 from protocols.simulators.mg_register import MgDevice, MgSite
-from tests.memory_line import MemoryEndpoint
-from tests.register_desk import Desk, DeskTestCase, Fault, What, every, steered
+from tests.register_desk import Desk, DeskTestCase, Fault, What, every, spoilt, steered
 from tests.vectors import mg as vectors
 from tests.vectors.mg import BREAD
 
@@ -140,6 +144,33 @@ class DigestTests(SynchronousTestCase):
         self.assertEqual(members('Digest a=1, b="2, 3"'), {"a": "1", "b": "2, 3"})
 
 
+class Other(Resource):
+    """Another server."""
+
+    isLeaf = True
+
+    def __init__(self, status: int, headers: dict[str, str]) -> None:
+        Resource.__init__(self)
+        self.status, self.headers, self.asked = status, headers, 0
+
+    def render(self, request: IRequest) -> bytes:
+        """The same to everything."""
+        self.asked += 1
+        request.setResponseCode(self.status)
+        for name, value in self.headers.items():
+            request.setHeader(name, value)
+        return b"nothing"
+
+
+@implementer(IStreamClientEndpoint)
+class Nowhere:
+    """An address at which nobody answers."""
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Wait."""
+        return Deferred()
+
+
 class MgCase(DeskTestCase):
     """A till and a register."""
 
@@ -150,13 +181,12 @@ class MgCase(DeskTestCase):
         self.device = MgDevice(self.clock, self.settings)
         self.iron = self.device.iron
         site = MgSite(self.device)
-        self.endpoint = MemoryEndpoint(self.clock, lambda: site.buildProtocol(None))
-        self.desk = Desk(self.clock, None, self.endpoint)
+        self.desk = Desk(self.clock, site)
         self.register = self.client()
 
     def client(self, login: Login = vectors.LOGIN) -> MgRegister:
         """The till's side."""
-        return MgRegister(self.clock, self.endpoint, login)
+        return MgRegister(self.clock, self.desk.endpoint, login)
 
     def do(self, doing: Any) -> Any:
         """What becomes of it."""
@@ -249,6 +279,14 @@ class MgTests(MgCase):
         self.clock.advance(DAY)
         self.assertEqual(self.code(*SALE.lines), "xCF")
 
+    def test_modes(self) -> None:
+        """A register that is not fiscalised, or has unsent reports, sells nothing."""
+        self.iron.unsent = True
+        self.assertEqual(self.code(*SALE.lines), "xA6")
+        self.iron.fiscalised = False
+        self.assertEqual(self.code(*SALE.lines), "xC3")
+        self.assertFalse(self.do(self.register.state()).fiscalised)
+
     def test_login(self) -> None:
         """Each connection brings its login; a new challenge is answered, a wrong password is refused."""
         self.do(self.register.state())
@@ -309,6 +347,18 @@ class MgFaultTests(MgCase):
             self.assertEqual(self.settled(before), registered, fault)
         self.assertEqual(len(self.iron.ledger), sum(registered for _, _, registered in faults))
 
+    def test_spoilt_request(self) -> None:
+        """A request that is cut or damaged at any byte makes one receipt or none, and the journal tells which."""
+        self.do(self.register.state())
+        for spoil in spoilt(400):
+            before = len(self.device.journal)
+            self.desk.spoil = spoil
+            with contextlib.suppress(WireError):
+                self.do(self.register.register(SALE))
+            grown = self.do(self.register.state()).chk_id - before
+            self.assertIn(grown, (0, 1))
+            self.assertEqual(len(self.iron.ledger), before + grown)
+
     def test_damaged_at_every_byte(self) -> None:
         """A damaged answer never makes a second receipt."""
         for place in range(200):
@@ -345,11 +395,33 @@ class MgFaultTests(MgCase):
             self.assertEqual(self.settled(before), registered)
 
     def test_status(self) -> None:
-        """Another server, whose paths are not ours, gives no answer."""
-        site = Site(Resource(), reactor=self.clock, timeout=None)
-        self.endpoint.accept = lambda: site.buildProtocol(None)
-        for doing in (self.register.state(), self.register.register(SALE)):
-            self.assertRaises(Garbled, self.do, doing)
+        """A server that answers with another status gives no answer, and is asked once."""
+        for status, headers, error in (
+            (500, {}, Garbled),
+            (404, {}, Garbled),
+            (500, {"WWW-Authenticate": "Digest nonce=1"}, Garbled),
+            (401, {}, DeviceRefused),
+            (401, {"WWW-Authenticate": "Basic"}, DeviceRefused),
+            (200, {"Content-Encoding": "deflate"}, Garbled),
+        ):
+            other = Other(status, headers)
+            self.desk.device = Site(other, reactor=self.clock, timeout=None)
+            self.assertRaises(error, self.do, self.register.register(SALE))
+            self.assertEqual(other.asked, 1)
+
+    def test_not_reached(self) -> None:
+        """A register that is not there, or does not answer the call in 3 s, was sent nothing."""
+        register = MgRegister(self.clock, Nowhere(), vectors.LOGIN)
+        doing = self.desk.begin(register.state())
+        self.clock.advance(2.999)
+        self.assertNoResult(doing)
+        self.clock.advance(0.001)
+        self.failureResultOf(doing, NotReached)
+
+    def test_endless(self) -> None:
+        """An answer without end is not read to its end."""
+        self.patch(client, "MOST_ANSWER", 50)
+        self.assertRaises(Garbled, self.do, self.register.state())
 
     def test_chaos(self) -> None:
         """Faults on any request: what the journal tells is what the register has, each receipt once."""

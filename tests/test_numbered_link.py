@@ -136,6 +136,14 @@ class LinkTests(SynchronousTestCase):
                 self.link.dataReceived(answer.encode())
                 self.assertEqual(self.successResultOf(due), answer)
 
+    def test_slow_bytes(self) -> None:
+        """Each byte of an answer makes the wait for the next one start again."""
+        due, answer, sent = self.ask(limit=60)
+        for byte in answer.encode():
+            self.clock.advance(0.499)
+            self.link.dataReceived(bytes([byte]))
+        self.assertEqual((self.successResultOf(due), self.transport.value()), (answer, sent))
+
     def test_line_lost_at_every_byte(self) -> None:
         """A line that breaks at any byte of an answer fails the command at once."""
         whole = DatecsFrame(0x20, 0xA0, b"0000;", STATUS).encode()

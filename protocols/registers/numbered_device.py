@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from twisted.internet import protocol
 from twisted.internet.defer import Deferred
@@ -31,6 +31,8 @@ class Played:
     number: int | None = None
     answer: bytes = b""
     running: bool = False
+    line: DeviceEnd[Any] | None = None
+    """Where the answer of the running command goes."""
 
 
 class DeviceEnd(protocol.Protocol, Generic[_Frame]):
@@ -68,11 +70,14 @@ class DeviceEnd(protocol.Protocol, Generic[_Frame]):
     def heard(self, frame: _Frame) -> None:
         """A command came: execute it, or answer as the last time."""
         if self._played.running:
-            log.debug("a command while another runs")
+            if frame.number == self._played.number:
+                self._take_over()
+            else:
+                log.debug("a command while another runs")
         elif frame.number == self._played.number:
             self.answer(self._played.answer)
         else:
-            self._played.number, self._played.running = frame.number, True
+            self._played.number, self._played.running, self._played.line = frame.number, True, self
             self.sign(Sign.TAKEN)
             running = self.execute(frame)
             running.addCallbacks(self._done, self._broken)
@@ -103,19 +108,28 @@ class DeviceEnd(protocol.Protocol, Generic[_Frame]):
         self._gone = True
         self._stop()
 
+    def _take_over(self) -> None:
+        """The running command came again, perhaps on another line: it is answered here."""
+        if self._played.line is not None:
+            self._played.line._stop()
+        self._played.line = self
+        self._signal()
+
     def _signal(self) -> None:
         self._busy = self._clock.callLater(self.busy_every, self._signal)
         self.sign(Sign.BUSY)
 
     def _done(self, answer: bytes) -> None:
         self._played.answer, self._played.running = answer, False
-        self._stop()
-        self.answer(answer)
+        line, self._played.line = self._played.line or self, None
+        line._stop()
+        line.answer(answer)
 
     def _broken(self, reason: Failure) -> None:
         log.failure("a command failed", reason)
+        line, self._played.line = self._played.line or self, None
         self._played.number, self._played.running = None, False
-        self._stop()
+        line._stop()
 
     def _stop(self) -> None:
         if self._busy is not None and self._busy.active():

@@ -60,7 +60,7 @@ class ClassicDevice(RegisterDevice[DatecsFrame]):
     def status(self, *more: tuple[int, int]) -> Status:
         """The status, with bits of the last command."""
         iron = self.iron
-        bits = [classic.FISCALISED, *more]
+        bits = [*more, classic.FISCALISED] if iron.fiscalised else [*more]
         bits += [classic.NO_PAPER] if iron.paper == 0 else []
         bits += [classic.COVER] if iron.cover_open else []
         bits += [classic.MEMORY_FULL] if iron.memory_full else []

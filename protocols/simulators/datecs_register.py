@@ -26,6 +26,7 @@ ERRORS = {
     Why.COVER: 0x0101,
     Why.MEMORY_FULL: 0x0005,
     Why.SHIFT_OVER: 0x0905,
+    Why.NOT_FISCALISED: 0x0705,
     Why.SHIFT_CLOSED: 0x0107,
     Why.NEED_Z: 0x0107,
     Why.FORM: 0x090B,

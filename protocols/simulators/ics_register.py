@@ -25,6 +25,8 @@ RESULTS = {
     Why.COVER: 1,
     Why.MEMORY_FULL: 8,
     Why.SHIFT_OVER: 41,
+    Why.NOT_FISCALISED: 42,
+    Why.UNSENT: 47,
     Why.NEED_Z: 41,
     Why.OPEN: 44,
     Why.NOT_OPEN: 39,
@@ -103,7 +105,7 @@ class IcsDevice(RegisterDevice[IcsFrame]):
         return status | Status.FORBIDDEN if result == FORBIDDEN else status
 
     def _reserve(self) -> Reserve:
-        reserve = Reserve.FISCALISED
+        reserve = Reserve.FISCALISED if self.iron.fiscalised else Reserve(0)
         if self.iron.paper == 0:
             reserve |= Reserve.NO_PAPER
         if self.iron.shift_open:

@@ -24,6 +24,8 @@ class Why(Enum):
     COVER = Trouble.COVER_OPEN, "cover"
     MEMORY_FULL = Trouble.MEMORY_FULL, "memory"
     SHIFT_OVER = Trouble.SHIFT_OVER, "24 h"
+    NOT_FISCALISED = Trouble.NOT_FISCALISED, "not fiscalised"
+    UNSENT = Trouble.UNSENT, "nothing sent for 72 h"
     SHIFT_CLOSED = Trouble.WRONG_MODE, "shift closed"
     NEED_Z = Trouble.WRONG_MODE, "before Z"
     OPEN = Trouble.WRONG_MODE, "a document is open"
@@ -193,6 +195,9 @@ class Iron:
         self.paper: int | None = None
         """Lines that are left; `None` does not end."""
         self.cover_open = False
+        self.fiscalised = True
+        self.unsent = False
+        """Whether it sells no more because the tax service has heard nothing for 72 hours."""
         self.copied = 0
         self.opened_drawer = 0
         self.drift = 0.0
@@ -234,6 +239,12 @@ class Iron:
 
     # Tables.
 
+    def _may_register(self) -> None:
+        if not self.fiscalised:
+            raise Refuses(Why.NOT_FISCALISED)
+        if self.memory_full:
+            raise Refuses(Why.MEMORY_FULL)
+
     def write_article(self, code: int, article: Article) -> None:
         """Write an article; one that was sold in this shift keeps name and tax."""
         known = self.articles.get(code)
@@ -252,8 +263,9 @@ class Iron:
         if self.document is not None:
             raise Refuses(Why.OPEN)
         if kind is not Kind.TEXT:
-            if self.memory_full:
-                raise Refuses(Why.MEMORY_FULL)
+            self._may_register()
+            if self.unsent:
+                raise Refuses(Why.UNSENT)
             if self.shift_over:
                 raise Refuses(Why.SHIFT_OVER)
             if self.settings.needs_operators and operator not in self.operators:
@@ -456,8 +468,7 @@ class Iron:
         """Close the shift; the number of the report."""
         if self.document is not None:
             raise Refuses(Why.OPEN)
-        if self.memory_full:
-            raise Refuses(Why.MEMORY_FULL)
+        self._may_register()
         self.print()
         self.z += 1
         self.last_z_at = self.time

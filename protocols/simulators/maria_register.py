@@ -4,6 +4,8 @@
 - A cashier must be logged in. Lines are checked: sum = price x quantity, tax marks and article as they were before.
 - COMP checks the sums: wrong ones void the receipt (SOFTNEED). What is open is void after a power cut.
 - The number of `GLCN` counts receipts that were printed and registered, no voided ones and no cash.
+- With the key in position 0 it only answers questions (SOFTSL, L). Not fiscalised, and nothing sent for 72 hours, are
+  SOFTSYSLOC (L).
 - A damaged frame is SOFTPROTOC; wrong sums of a line and other tax marks are SOFTPARAM, the open cover is HARDSENSOR,
   sales and returns in one receipt are SOFTCOMMAN (L).
 """
@@ -30,6 +32,8 @@ ERRORS = {
     Why.COVER: "HARDSENSOR",
     Why.MEMORY_FULL: "SOFTFMFULL",
     Why.SHIFT_OVER: "SOFT24HOUR",
+    Why.NOT_FISCALISED: "SOFTSYSLOC",
+    Why.UNSENT: "SOFTSYSLOC",
     Why.NEED_Z: "SOFTNREP",
     Why.PASSWORD: "SOFTUPAS",
     Why.OPERATOR: "SOFTREGIST",
@@ -51,6 +55,20 @@ SETTINGS = IronSettings(articles=9_999, lines=720, taxes=8, after_cut=AfterCut.V
 
 SCHEMES = ("А02000", "Б00000", "В00700", "Г01400", *(maria.NO_TAX,) * 4)
 """As they are programmed: 20 %, 0, 7 % and 14 %, all included (L)."""
+
+QUESTIONS = frozenset(
+    (
+        maria.CheckFrames,
+        maria.LogIn,
+        maria.ReadNumber,
+        maria.ReadConfiguration,
+        maria.ReadCash,
+        maria.ReadSchemes,
+        maria.ReadDate,
+        maria.ReadTime,
+    )
+)
+"""What is answered with the key in any position."""
 
 BUSY_EVERY = 2.0
 _CASHLESS = (3, 2, 1)
@@ -74,6 +92,7 @@ class MariaDevice(SimulatedRegister):
         self.password, self.checks_frames = password, checks_frames
         self.awake = self.crc = False
         self.cashier = ""
+        self.key = "1"
         self.texts: list[str] = []
 
     def line(self) -> MariaEnd:
@@ -94,6 +113,8 @@ class MariaDevice(SimulatedRegister):
         kind = _class_of(text)
         if kind is None:
             return [b"SOFTCOMMAN"]
+        if self.key == "0" and kind not in QUESTIONS:
+            return [b"SOFTSL0"]
         try:
             answer = self._do(kind.decode(text))
         except ValueError:
@@ -171,7 +192,7 @@ class MariaDevice(SimulatedRegister):
                     name="Крамниця",
                     date=time.strftime("%d%m%Y", now),
                     time=time.strftime("%H%M%S", now),
-                    key="1",
+                    key=self.key,
                     expected=int(self._expects()),
                     cashier="1" if self.cashier else "0",
                     id="0001",

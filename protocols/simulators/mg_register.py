@@ -33,6 +33,8 @@ ERRORS = {
     Why.COVER: 0x8B,
     Why.MEMORY_FULL: 0xFF,
     Why.SHIFT_OVER: 0xCF,
+    Why.NOT_FISCALISED: 0xC3,
+    Why.UNSENT: 0xA6,
     Why.SHIFT_CLOSED: 0xC7,
     Why.ARTICLE_CHANGED: 0xC4,
     Why.ARTICLES_FULL: 0xF5,
@@ -148,7 +150,7 @@ class MgDevice:
                     "JrnTime": int(iron.time),
                     "currZ": iron.z + 1,
                     "IsWrk": int(iron.shift_open),
-                    "Fiscalization": 1,
+                    "Fiscalization": int(iron.fiscalised),
                     "FskMode": 1,
                     "err": [{"e": "x25"}] if iron.paper == 0 else [],
                 }

@@ -182,6 +182,7 @@ class FaultyEnd(DeviceEnd[_Frame]):
     def heard(self, frame: _Frame) -> None:
         """Let go wrong what is to go wrong before the command is executed."""
         if self._played.running:
+            super().heard(frame)
             return
         self._fault = fault = self._device.steer(self._device.name_of(frame))
         if fault is None or fault.what not in NOT_EXECUTED:

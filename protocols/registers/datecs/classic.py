@@ -720,6 +720,8 @@ class Status:
                 meaning = Meaning(*words)
                 if bit == FORBIDDEN and self.conditions:
                     meaning = self.conditions[0]
+                elif bit == FORBIDDEN and FISCALISED not in self:
+                    meaning = Meaning(_T.NOT_FISCALISED, "not in fiscal mode", "не у фіскальному режимі")
                 return DeviceRefused(f"S{bit[0]}.{bit[1]}", meaning)
         if MEMORY_WRITE in self:
             return DeviceRefused("S4.0", Meaning(*_CONDITIONS[MEMORY_WRITE]))

@@ -11,6 +11,7 @@ from protocols.registers.datecs.classic import ClassicAnswer, ClassicCommand, St
 from protocols.registers.datecs.frames import FIRST_NUMBER, LAST_OLD_NUMBER, DatecsFrame, Deframer
 from protocols.registers.datecs.ukrainian import UkrainianAnswer, UkrainianCommand
 from protocols.registers.numbered import NumberedLink, Numbers, Patience
+from protocols.serial import SerialSettings
 
 PATIENCE = Patience(reply_wait=0.5, repeats=3)
 
@@ -19,6 +20,11 @@ LINE_LIMIT, CLOSE_LIMIT, Z_LIMIT, NETWORK_LIMIT = 5.0, 15.0, 120.0, 180.0
 
 _Answer = TypeVar("_Answer", bound=UkrainianAnswer)
 _Classic = TypeVar("_Classic", bound=ClassicAnswer)
+
+
+def line_settings(port: str, baudrate: int = 9600) -> SerialSettings:
+    """How the line is opened: 8N1; 115200 is the other speed of the factory."""
+    return SerialSettings(port, baudrate)
 
 
 def numbers(used: int | None = None) -> Numbers:

@@ -109,7 +109,7 @@ def _read(kind: type[_Record], rest: str) -> _Record:
 
 
 def _read_fields(kind: type[_Record], rest: str) -> _Record:
-    texts = rest.split(";")[:-1]
+    texts = rest.removesuffix(";").split(";") if rest else []
     values: dict[str, Any] = {}
     for number, (name, each) in enumerate(formats(kind).items(), 1):
         try:

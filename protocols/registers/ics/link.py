@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from protocols.registers.ics.commands import Head, IcsAnswer, IcsCommand, ReadState, Reserve, State, Status
 from protocols.registers.ics.frames import FIRST_NUMBER, LAST_NUMBER, Deframer, IcsFrame
 from protocols.registers.numbered import NumberedLink, Numbers, Patience
+from protocols.serial import SerialSettings
 
 PATIENCE = Patience(reply_wait=0.8, repeats=2)
 
@@ -16,6 +17,11 @@ LINE_LIMIT, REPORT_LIMIT = 5.0, 60.0
 """Seconds for a line of a receipt and for a report (L)."""
 
 _Answer = TypeVar("_Answer", bound=IcsAnswer)
+
+
+def line_settings(port: str, baudrate: int = 9600) -> SerialSettings:
+    """How the line is opened: 8N1; 19200 and 38400 are other speeds."""
+    return SerialSettings(port, baudrate)
 
 
 def numbers(used: int | None = None) -> Numbers:
