@@ -151,8 +151,9 @@ class CommandTests(SynchronousTestCase):
             maria.AddText("1", "0", "0", "日"),
         ):
             self.assertRaises(ValueError, command.encode)
-        for text in (b"COMP123", b"COMP" + b"x" * 60):
+        for text in (b"COMP123", b"COMP" + b"x" * 60, b"COMP" + b"0" * 50):
             self.assertRaises(ValueError, maria.Complete.decode, text)
+        self.assertRaises(ValueError, maria.Sell.decode, vectors.BREAD.encode() + b"-")
 
     def test_no_answer(self) -> None:
         """An answer that is short, missing or doubled is garbled."""

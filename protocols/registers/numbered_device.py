@@ -16,7 +16,6 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from protocols.hiding import shown
 from protocols.registers.numbered import Damaged, IDeframer, Noise, Numbered, Sign
 
 _Frame = TypeVar("_Frame", bound=Numbered)
@@ -60,7 +59,8 @@ class DeviceEnd(protocol.Protocol, Generic[_Frame]):
         for piece in self._deframer.feed(data):
             match piece:
                 case Damaged():
-                    log.debug("a damaged frame: {data}", data=shown(piece.data))
+                    # It may hold a password.
+                    log.debug("a damaged frame of {length} bytes", length=len(piece.data))
                     self.sign(Sign.REFUSED)
                 case Sign() | Noise():
                     pass

@@ -156,6 +156,8 @@ class ClassicDevice(RegisterDevice[DatecsFrame]):
     def _read(self, command: Any) -> classic.ClassicAnswer:
         iron = self.iron
         match command:
+            case classic.ReadStatus():
+                return classic.StatusAnswer(self.status().raw.decode("latin-1"))
             case classic.ReadReceipt():
                 found = iron.document
                 if found is None or found.kind is Kind.TEXT:

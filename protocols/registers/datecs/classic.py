@@ -323,7 +323,7 @@ class StatusAnswer(ClassicAnswer):
 
     def encode(self) -> bytes:
         """The six bytes."""
-        return b""
+        return self.raw.encode("latin-1")
 
     @classmethod
     def decode(cls, data: bytes) -> Self:

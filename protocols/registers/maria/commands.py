@@ -120,8 +120,6 @@ def _write(record: Any) -> str:
 def _read(kind: type[_Record], text: str) -> _Record:
     values: dict[str, Any] = {}
     for name, each in formats(kind).items():
-        if not text and each.most is None and hasattr(kind, name):
-            break
         part, text = text[: each.width], text[each.width :]
         if len(part) < each.width and each.most is None:
             raise ValueError(f"{kind.__name__} is too short")
@@ -332,6 +330,11 @@ class Inform(MariaCommand[Nothing], code="FINF"):
     text: Annotated[str, Tail(86)]
 
 
+_NO_CHANGE = "0" * 23
+"""A line without discount and without the rest of a name."""
+_PLAIN_LINE = 89
+"""Characters of a line up to its article."""
+
 NO_TAX = "000000"
 NO_TAXES = NO_TAX * 8
 
@@ -367,7 +370,12 @@ class _Line(MariaCommand[Nothing]):
     def encode(self) -> bytes:
         """The text of its frame; without discount and tail it ends behind the article."""
         text = super().encode()
-        return text if self.sign != "0" or self.tail else text[:-23]
+        return text.removesuffix(_NO_CHANGE.encode()) if len(text) == 4 + _PLAIN_LINE + len(_NO_CHANGE) else text
+
+    @classmethod
+    def decode(cls, text: bytes) -> Self:
+        """The line."""
+        return super().decode(text + _NO_CHANGE.encode() if len(text) == 4 + _PLAIN_LINE else text)
 
 
 @dataclass(frozen=True)
