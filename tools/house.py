@@ -23,6 +23,7 @@ ROOMS = (
     "protocols.smtp",
     "protocols.printers",
     "protocols.terminals",
+    "protocols.registers",
     "protocols.simulators",
     "dmtwisted.crash_points",
     "dmtwisted.pace",

@@ -1,0 +1,1 @@
+"""Registers with the frame of Datecs: the Ukrainian dialect and the classic one."""

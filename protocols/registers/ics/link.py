@@ -1,0 +1,79 @@
+"""Lines to ICS registers (docs/reference/registers.md#ics)."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from twisted.internet.interfaces import IReactorTime
+
+from protocols.registers.ics.commands import Head, IcsAnswer, IcsCommand, ReadState, Reserve, State, Status
+from protocols.registers.ics.frames import FIRST_NUMBER, LAST_NUMBER, Deframer, IcsFrame
+from protocols.registers.numbered import NumberedLink, Numbers, Patience
+from protocols.serial import SerialSettings
+
+PATIENCE = Patience(reply_wait=0.8, repeats=2)
+
+LINE_LIMIT, REPORT_LIMIT = 5.0, 60.0
+"""Seconds for a line of a receipt and for a report (L)."""
+
+_Answer = TypeVar("_Answer", bound=IcsAnswer)
+
+
+def line_settings(port: str, baudrate: int = 9600) -> SerialSettings:
+    """How the line is opened: 8N1; 19200 and 38400 are other speeds."""
+    return SerialSettings(port, baudrate)
+
+
+def numbers(used: int | None = None) -> Numbers:
+    """Numbers of commands."""
+    return Numbers(FIRST_NUMBER, LAST_NUMBER, used)
+
+
+class IcsLink(NumberedLink[IcsFrame]):
+    """The till's end of a line.
+
+    :param crc: whether frames have a CRC, as in EP-09 and EP-11.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, sequence: Numbers, crc: bool = False, patience: Patience = PATIENCE
+    ) -> None:
+        super().__init__(clock, Deframer(crc), sequence, patience)
+        self._crc = crc
+
+    def encode(self, number: int, code: int, data: bytes) -> bytes:
+        """The frame of a command."""
+        return IcsFrame(number, code, data).encode(self._crc)
+
+
+class IcsRegister:
+    """A register on an open line."""
+
+    def __init__(self, link: IcsLink) -> None:
+        self.link = link
+        self.head = Head(Status(0), 0, Reserve(0))
+        """Status and state in the last answer, whether the command was executed or not."""
+
+    @property
+    def receipt_open(self) -> bool:
+        """Whether a receipt is open, by the last answer."""
+        return Reserve.RECEIPT_OPEN in self.head.reserve
+
+    async def greet(self) -> None:
+        """Begin a new line; see `NumberedLink.greet`."""
+        command: IcsCommand[State] = ReadState()
+        await self.link.greet(command.code, command.encode(), LINE_LIMIT)
+
+    async def do(self, command: IcsCommand[_Answer], limit: float = LINE_LIMIT, again: bool = False) -> _Answer:
+        """Have a command executed.
+
+        :param again: see `NumberedLink.ask`.
+        :raises DeviceRefused: the register did not execute it.
+        :raises WireError: as `NumberedLink.ask`; also `Garbled` when the answer is not that of the command.
+        """
+        frame = await self.link.ask(command.code, command.encode(), limit, again)
+        self.head, rest = Head.decode(frame.data)
+        if self.head.refusal is not None:
+            raise self.head.refusal
+        answer: _Answer = command.answer.decode(rest)
+        return answer

@@ -1,0 +1,1 @@
+"""Maria-301 and 304 of Resonance."""
