@@ -472,6 +472,7 @@ database or disk is full = на диску немає місця
 attempt to write a readonly database = базу даних можна лише читати
 database is locked = база даних зайнята
 database disk image is malformed = файл бази даних пошкоджено
+not every outcome of a group could be stored = не всі результати групи вдалося записати
 disk I/O error = помилка диска
 file is not a database = це не файл бази даних
 unable to open database file = файл бази даних не відкривається
