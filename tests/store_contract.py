@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -692,6 +693,39 @@ class StoreContract(StoreCase):
         self.assertEqual(await listed(at_from=AT + 1, at_to=AT + 5), (3, [sale, pay[2], pay[1]]))
         self.assertEqual(await listed(n=pay[0]), (1, [pay[0]]))
         self.assertEqual(await listed(kinds=["doc"]), (0, []))
+
+    async def test_narrowed_operations(self) -> None:
+        """Whatever a search for operations names, those are found that fulfil all of it, each once."""
+        store = await self.opened()
+        every = ["fiscal", "untagged", "pay", "doc"]
+        history = (("a", State.REFUSED), ("a", State.DONE), ("b", State.REFUSED), ("b", State.UNKNOWN), ("c", None))
+        made: list[tuple[int, int, str, State, str]] = []
+        for kind, device_n, (key, state) in product(every, (TILL, OTHER), history):
+            n = (await store.reserve(intent(device_n, key, kind=kind))).n
+            if state is not None:
+                await store.conclude(outcome(n, state, device_n=device_n))
+            made.insert(0, (n, device_n, kind, state or State.INTENDED, key))
+        some = [[state for bit, state in enumerate(State) if bits >> bit & 1] for bits in range(2 ** len(State))]
+        for states, kinds, key, devices in product(
+            some, ([], ["fiscal"], ["pay"], ["untagged", "doc"]), ("", "a", "b"), ([], [TILL])
+        ):
+            wanted = [
+                n
+                for n, *made_of in made
+                if made_of[0] in (devices or [TILL, OTHER])
+                and made_of[1] in (kinds or every)
+                and made_of[2] in (states or list(State))
+                and made_of[3] == (key or made_of[3])
+            ]
+            query = OperationQuery(devices, kinds, states, key, limit=3, offset=1)
+            found = await store.find_operations(query)
+            self.assertEqual((found.total, [row.n for row in found.operations]), (len(wanted), wanted[1:4]), query)
+        for kind, device_n, key in product(every, (TILL, OTHER), "abcd"):
+            newest = {row[0]: row[3] for row in made if (row[1], row[2], row[4]) == (device_n, kind, key)}
+            latest = await store.latest(device_n, kind, key)
+            self.assertEqual(latest and latest.n, next(iter(newest), None))
+            done = await store.find(device_n, kind, key)
+            self.assertEqual(done and done.n, next((n for n, state in newest.items() if state == "done"), None))
 
     async def _documents(self, store: IStore) -> None:
         """Accepted documents of two registers, and some that were not accepted."""

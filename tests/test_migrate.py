@@ -286,6 +286,19 @@ class BrokenOffTests(_DatabaseCase):
         self.ask("UPDATE document SET sum = 99 WHERE n = 1200")
         self.assertEqual(self.flaw(), Flaw(Wrong.CHANGED, 1, 1200))
 
+    def test_narrow_indexes(self) -> None:
+        """Where only indexes change every row stays, and a tag that was refused and sold later is sold once."""
+        self.before_seals("rows", 20)
+        upgrade(f"sqlite:///{self.path}", "0004")
+        # Refused, and sold under the same tag later.
+        self.ask("UPDATE operation SET \"key\" = 'again', device_n = 1 WHERE n IN (1, 4, 6)")
+        rows = [line for line in self.dump() if line.startswith("INSERT") and "alembic_version" not in line]
+        upgrade(f"sqlite:///{self.path}")
+        after = [line for line in self.dump() if line.startswith("INSERT") and "alembic_version" not in line]
+        self.assertEqual(after, rows)
+        twice = "UPDATE operation SET \"key\" = 'again', device_n = 1 WHERE n = 10"
+        self.assertRaises(sqlite3.IntegrityError, self.ask, twice)
+
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
     def test_sealed_once_though_killed(self) -> None:
         """Wherever the upgrade of such a journal was killed: it is as it was, or has all its seals, once."""

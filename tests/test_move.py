@@ -381,7 +381,7 @@ class ServerTests(MoveCase):
         self.fill(3000)
         server_url, back = self.postgres(), self.other()
         # The first one while it puts off indexes, which takes two steps each.
-        there = killed_again_and_again(self.url, server_url, 500, [9, 33, 20, 12])
+        there = killed_again_and_again(self.url, server_url, 500, [9, 36, 20, 12])
         self.assertEqual(sums(server_url), sums(self.url))
         home = killed_again_and_again(server_url, back, 500, [3, 13, 20, 12])
         self.assertEqual(sums(back), sums(self.url))

@@ -38,9 +38,14 @@ OPERATIONS = (
     OperationQuery(states=[State.INTENDED, State.UNKNOWN]),
     OperationQuery(states=[State.UNKNOWN], devices=[TILL]),
     OperationQuery(states=[State.REFUSED]),
+    OperationQuery(states=[State.DONE]),
+    OperationQuery([TILL], states=[State.DONE, State.INTENDED], at_from=AT),
+    OperationQuery([TILL], ["fiscal", "untagged"], [State.REFUSED, State.UNKNOWN]),
     OperationQuery(at_from=AT, at_to=AT + 1),
     OperationQuery(kinds=["doc"], key="4000000001/17"),
     OperationQuery([TILL], ["fiscal"], key="a"),
+    OperationQuery([TILL], ["fiscal", "pay"], [State.DONE], key="a"),
+    OperationQuery(key="a"),
     OperationQuery(n=1),
     OperationQuery(kinds=["pkg"], n=1),
     OperationQuery(kinds=[CHANGE]),
@@ -76,9 +81,10 @@ async def use(store: IStore) -> None:
     await store.change_settings({"a": b"1"}, Change("settings", AT, b"{}"))
     await store.conclude(Outcome(second, TILL, State.UNKNOWN, AT, 411, b"", {}, None, request=b"3"))
     await store.conclude_at_once(intent(TILL, "c", paper(4)), Outcome(0, TILL, State.DONE, AT, 0, b"{}", {4: "F-4"}))
-    await store.find(TILL, "fiscal", "a")
-    for key in ("", "b"):
-        await store.latest(TILL, "pay", key)
+    for kind in ("fiscal", "pay"):
+        await store.find(TILL, kind, "a")
+        await store.latest(TILL, kind, "b")
+    await store.latest(TILL, "pay", "")
     for device_n in (TILL, None):
         await store.unresolved(device_n)
     for operations in OPERATIONS:
@@ -132,6 +138,11 @@ class SqlitePlanTests(SynchronousTestCase):
         left = [(step, text) for step, text in scans if "ORDER BY n DESC LIMIT" not in text]
         self.assertEqual(left, [])
         self.assertEqual({step for step, _ in scans}, {"SCAN operation"})
+
+    def test_batches_by_key(self) -> None:
+        """Whether an operation belongs to a batch is looked up by its key, not among all batches of its register."""
+        [steps] = [steps for statement, steps in self.plans().items() if "FROM operation p" in statement]
+        self.assertIn("SEARCH p USING COVERING INDEX operation_key (device_n=? AND kind=? AND key=?)", steps)
 
     def test_scans_are_seen(self) -> None:
         """A statement without an index would be noticed."""

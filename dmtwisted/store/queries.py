@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dmtwisted.store.values import (
     CHANGE,
@@ -27,6 +27,37 @@ WIDTH = 12
 PAPER = "d.number, d.kind, d.shift, d.at, d.sum, d.state, d.fiscal_number, d.value, d.sent"
 
 Text = Callable[[str], str]
+
+
+class Part(NamedTuple):
+    """The operations that an index holds: its name and its condition.
+
+    The condition has to be in a statement as it is written here. A database does not use an index of some rows for
+    values that are bound later.
+    """
+
+    name: str
+    where: str
+
+
+FISCAL = frozenset({"fiscal", "untagged"})
+"""The kinds of which a tag is used once."""
+
+TAGGED = Part("operation_fiscal_tag", "kind IN ('fiscal', 'untagged') AND state <> 'refused'")
+REFUSED_TAGS = Part("operation_refused", "kind IN ('fiscal', 'untagged') AND state = 'refused'")
+OTHERS = Part("operation_key", "kind <> 'fiscal' AND kind <> 'untagged'")
+
+
+def parts(*kinds: str) -> list[Part]:
+    """Where the operations of ``kinds``, or of all, are by their key; each is in one of them."""
+    fiscal = [] if kinds and FISCAL.isdisjoint(kinds) else [TAGGED, REFUSED_TAGS]
+    return fiscal if kinds and FISCAL.issuperset(kinds) else [*fiscal, OTHERS]
+
+
+def by_key(*kinds: str) -> str:
+    """The operations of ``kinds``, or of all, as a table that a server can search by key."""
+    each = (f"SELECT * FROM operation WHERE {part.where}" for part in parts(*kinds))
+    return f"({' UNION ALL '.join(each)}) operation"
 
 
 class Conditions:
@@ -98,6 +129,9 @@ def documents_wanted(query: DocumentQuery, mark: str, keep: Text = same) -> Cond
         found.when("kind = 'z'")
     else:
         found.among("kind", query.kinds)
+    if query.fiscal_number:
+        # As its index has it.
+        found.when("fiscal_number <> ''")
     found.compare(
         ("fiscal_number =", keep(query.fiscal_number) or None),
         ("number =", query.number),

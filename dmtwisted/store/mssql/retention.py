@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from dmtwisted.store.mssql.sessions import Link
 from dmtwisted.store.mssql.texts import BODY
+from dmtwisted.store.queries import OTHERS
 from dmtwisted.store.seals import appended, mark, removal
 from dmtwisted.store.values import AgedPaper, AgedRow, Cut, State
 
@@ -15,7 +16,7 @@ def aged(link: Link, attempt: object, after: int, limit: int) -> list[AgedRow]:
     rows = link.ask(
         f"SELECT TOP {int(limit)} o.n, o.device_n, o.kind, o.state, o.at, o.ended_at, "
         "CASE WHEN o.kind <> 'pkg' AND EXISTS (SELECT 1 FROM operation p WHERE p.device_n = o.device_n "
-        "AND p.kind = 'pkg' AND p.[key] = o.[key]) THEN 1 ELSE 0 END, "
+        f"AND p.kind = 'pkg' AND p.[key] = o.[key] AND {OTHERS.where}) THEN 1 ELSE 0 END, "
         "CASE WHEN o.kind IN ('pay', 'doc') AND NOT EXISTS (SELECT 1 FROM operation l "
         "WHERE l.device_n = o.device_n AND l.n > o.n AND l.kind IN ('pay', 'doc')) THEN 1 ELSE 0 END "
         "FROM operation o WHERE o.n > %s ORDER BY o.n",

@@ -21,7 +21,9 @@ from dmtwisted.store.mssql.texts import BODY, EMPTY, keep, kept
 from dmtwisted.store.queries import (
     OPERATION,
     PAPER,
+    TAGGED,
     Conditions,
+    by_key,
     documents_wanted,
     operations_wanted,
     read_operation,
@@ -51,6 +53,7 @@ TAG_INDEX = "operation_fiscal_tag"
 Query = OperationQuery | DocumentQuery
 
 _OPERATION = OPERATION.format(empty=EMPTY)
+_OF_KEY = "device_n = %s AND kind = %s AND [key] = %s"
 
 
 def devices(link: Link, attempt: Attempt) -> list[DeviceRow]:
@@ -139,7 +142,7 @@ def _record(link: Link, attempt: Attempt, change: Change | None, device_n: int) 
     subject = keep(change.subject)
     if attempt.again:
         rows = link.ask(
-            f"SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND token = {BODY}",
+            f"SELECT n FROM {by_key(CHANGE)} WHERE {_OF_KEY} AND token = {BODY}",
             (device_n, CHANGE, subject, attempt.token),
         )
         if rows:
@@ -171,8 +174,7 @@ def _reserve(link: Link, attempt: Attempt, intent: Intent, outcome: Outcome | No
             # Did the first try, whose answer was lost, store it?
             _expect_ours(link, attempt, device_n)
             rows = link.ask(
-                "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND [key] = %s AND state = %s "
-                f"AND token = {BODY}",
+                f"SELECT n FROM {by_key(kind)} WHERE {_OF_KEY} AND state = %s AND token = {BODY}",
                 (device_n, kind, key, "intended" if outcome is None else outcome.state.value, attempt.token),
             )
             if rows:
@@ -193,9 +195,7 @@ def _reserve(link: Link, attempt: Attempt, intent: Intent, outcome: Outcome | No
                 continue
             if TAG_INDEX not in str(duplicate):
                 raise StoreFailed(public_words(duplicate)) from None
-            known = _operations(
-                link, "device_n = %s AND kind = %s AND [key] = %s AND state <> 'refused'", (device_n, kind, key)
-            )
+            known = _operations(link, f"{_OF_KEY} AND {TAGGED.where}", (device_n, kind, key))
             if known:
                 return Reserved(known[0].n, known[0])
             # Refused between our two statements, so its key is free again.
@@ -317,13 +317,12 @@ def _expect_changed(link: Link, n: int) -> None:
 
 
 def find(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
-    where = "device_n = %s AND kind = %s AND [key] = %s AND state = 'done'"
-    return _newest(link, where, (device_n, kind, keep(key)))
+    return _newest(link, f"{_OF_KEY} AND state = 'done'", (device_n, kind, keep(key)), by_key(kind))
 
 
 def latest(link: Link, attempt: Attempt, device_n: int, kind: str, key: str) -> OperationRow | None:
     if key:
-        return _newest(link, "device_n = %s AND kind = %s AND [key] = %s", (device_n, kind, keep(key)))
+        return _newest(link, _OF_KEY, (device_n, kind, keep(key)), by_key(kind))
     return _newest(link, "device_n = %s AND kind = %s AND kind IN ('pay', 'doc')", (device_n, kind))
 
 
@@ -336,7 +335,8 @@ def unresolved(link: Link, attempt: Attempt, device_n: int | None) -> list[Opera
 
 def find_operations(link: Link, attempt: Attempt, query: OperationQuery) -> FoundOperations:
     found = operations_wanted(query, "%s", keep)
-    total, rows = _page(link, found, query, f"SELECT {_OPERATION} FROM", "operation", "n DESC", "")
+    source = by_key(*query.kinds) if query.key else "operation"
+    total, rows = _page(link, found, query, f"SELECT {_OPERATION} FROM", source, "o", "n DESC", "")
     return FoundOperations(total, [read_operation(row, kept) for row in rows])
 
 
@@ -351,6 +351,7 @@ def find_documents(link: Link, attempt: Attempt, query: DocumentQuery) -> FoundD
         query,
         f"SELECT d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, COALESCE(o.answer, {EMPTY}) FROM",
         "document",
+        "d",
         f"at {order}, n {order}",
         " JOIN operation o ON o.n = d.operation_n",
     )
@@ -382,17 +383,22 @@ def register_state(link: Link, attempt: Attempt, device_n: int) -> bytes | None:
     return rows[0][0] if rows else None
 
 
-def _newest(link: Link, where: str, values: tuple[Any, ...]) -> OperationRow | None:
-    found = _operations(link, where, values, "TOP 1 ", " ORDER BY n DESC")
+def _newest(link: Link, where: str, values: tuple[Any, ...], source: str = "operation") -> OperationRow | None:
+    found = _operations(link, where, values, "TOP 1 ", " ORDER BY n DESC", source)
     return found[0] if found else None
 
 
 def _operations(
-    link: Link, where: str, values: tuple[Any, ...], first: str = "", order: str = ""
+    link: Link,
+    where: str,
+    values: tuple[Any, ...],
+    first: str = "",
+    order: str = "",
+    source: str = "operation",
 ) -> list[OperationRow]:
     """Operations with their documents, oldest first."""
     rows = link.ask(
-        f"SELECT {_OPERATION}, {PAPER} FROM (SELECT {first}* FROM operation WHERE {where}{order}) o "
+        f"SELECT {_OPERATION}, {PAPER} FROM (SELECT {first}* FROM {source} WHERE {where}{order}) o "
         "LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n",
         values,
     )
@@ -400,14 +406,13 @@ def _operations(
 
 
 def _page(
-    link: Link, found: Conditions, query: Query, select: str, table: str, order: str, join: str
+    link: Link, found: Conditions, query: Query, select: str, table: str, alias: str, order: str, join: str
 ) -> tuple[int, list[tuple[Any, ...]]]:
     """The number of all rows, and a page of them."""
     [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {found.where}", found.values)
     if not query.limit or not total:
         # The server does not accept a page without rows.
         return total, []
-    alias = table[0]
     outer = ", ".join(f"{alias}.{part}" for part in order.split(", "))
     rows = link.ask(
         f"{select} (SELECT * FROM {table} WHERE {found.where} ORDER BY {order} "

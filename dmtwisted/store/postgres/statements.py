@@ -24,6 +24,8 @@ from dmtwisted.store.postgres.sessions import Prepared, Session
 from dmtwisted.store.queries import (
     OPERATION,
     PAPER,
+    TAGGED,
+    by_key,
     documents_wanted,
     operations_wanted,
     read_operation,
@@ -53,16 +55,16 @@ TRIES = 10
 _OPERATION = OPERATION.format(empty="''::bytea")
 
 _WHOLE = (
-    f"WITH o AS MATERIALIZED (SELECT * FROM operation WHERE {{where}}) SELECT {_OPERATION}, {PAPER} "
+    f"WITH o AS MATERIALIZED (SELECT * FROM {{source}} WHERE {{where}}) SELECT {_OPERATION}, {PAPER} "
     "FROM (SELECT * FROM o {limit}) o LEFT JOIN document d ON d.operation_n = o.n ORDER BY o.n, d.n"
 )
 """Operations with their documents at one moment."""
 
 _OF_KEY = "device_n = %s::bigint AND kind = %s::text AND key = %s::text"
 _NEWEST = "ORDER BY n DESC LIMIT 1"
-KNOWN = Prepared("known", _WHOLE.format(where=f"{_OF_KEY} AND state <> 'refused'", limit=""))
-FIND = Prepared("find", _WHOLE.format(where=f"{_OF_KEY} AND state = 'done'", limit=_NEWEST))
-LATEST = Prepared("latest", _WHOLE.format(where=_OF_KEY, limit=_NEWEST))
+KNOWN = Prepared("known", _WHOLE.format(source="operation", where=f"{_OF_KEY} AND {TAGGED.where}", limit=""))
+FIND = Prepared("find", _WHOLE.format(source=by_key(), where=f"{_OF_KEY} AND state = 'done'", limit=_NEWEST))
+LATEST = Prepared("latest", _WHOLE.format(source=by_key(), where=_OF_KEY, limit=_NEWEST))
 
 
 async def devices(session: Session, attempt: Attempt) -> list[DeviceRow]:
@@ -502,9 +504,10 @@ async def unresolved(session: Session, attempt: Attempt, device_n: int | None) -
 
 async def find_operations(session: Session, attempt: Attempt, query: OperationQuery) -> FoundOperations:
     found = operations_wanted(query, "%s")
+    source = by_key(*query.kinds) if query.key else "operation"
     rows = await session.ask(
-        f"SELECT t.total, {_OPERATION} FROM (SELECT count(*) AS total FROM operation WHERE {found.where}) t "
-        f"LEFT JOIN (SELECT * FROM operation WHERE {found.where} ORDER BY n DESC LIMIT %s OFFSET %s) o ON true "
+        f"SELECT t.total, {_OPERATION} FROM (SELECT count(*) AS total FROM {source} WHERE {found.where}) t "
+        f"LEFT JOIN (SELECT * FROM {source} WHERE {found.where} ORDER BY n DESC LIMIT %s OFFSET %s) o ON true "
         "ORDER BY o.n DESC",
         (*found.values, *found.values, query.limit, query.offset),
     )
@@ -550,7 +553,7 @@ async def register_state(session: Session, attempt: Attempt, device_n: int) -> b
 
 async def _operations(session: Session, where: str, values: tuple[Any, ...]) -> list[OperationRow]:
     """Operations with their documents, oldest first."""
-    return read_operations(await session.ask(_WHOLE.format(where=where, limit=""), values))
+    return read_operations(await session.ask(_WHOLE.format(source="operation", where=where, limit=""), values))
 
 
 def _one(found: list[OperationRow]) -> OperationRow | None:

@@ -14,7 +14,16 @@ from typing import Any
 
 from msgspec.structs import astuple, replace
 
-from dmtwisted.store.queries import documents_wanted, operations_wanted
+from dmtwisted.store.queries import (
+    FISCAL,
+    OTHERS,
+    TAGGED,
+    Conditions,
+    Part,
+    documents_wanted,
+    operations_wanted,
+    parts,
+)
 from dmtwisted.store.seals import (
     DOCUMENT_COLUMNS,
     GENESIS,
@@ -71,6 +80,19 @@ _EVERY_DEVICE = "SELECT device_n FROM chain UNION SELECT n FROM device"
 """Every device with a history: deleted ones too, once one of their operations had an outcome."""
 
 _STATE = OPERATION_COLUMNS.index("state")
+
+_OF_KEY = 'device_n = ? AND kind = ? AND "key" = ?'
+_TAGGED_DONE = f"{_OPERATION} WHERE {_OF_KEY} AND {TAGGED.where} AND state = 'done'"
+_NEWEST_DONE = f"{_OPERATION} WHERE {_OF_KEY} AND {OTHERS.where} AND state = 'done' ORDER BY n DESC LIMIT 1"
+
+_NUMBERED, _LIST = Part("", "1 = 1"), Part("operation_list", "1 = 1")
+_REFUSED = Part("operation_refused", "state = 'refused'")
+_OPEN = Part("operation_unresolved", "state IN ('intended', 'unknown')")
+_PLACE_OF = {
+    State.REFUSED: _REFUSED,
+    State.INTENDED: Part(_OPEN.name, f"{_OPEN.where} AND state = 'intended'"),
+    State.UNKNOWN: Part(_OPEN.name, f"{_OPEN.where} AND state = 'unknown'"),
+}
 
 _SEALED_DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation_n = ? ORDER BY n"
 
@@ -176,7 +198,7 @@ def reserve(db: sqlite3.Connection, intent: Intent) -> Reserved:
     )
     if added is None or not added.rowcount:
         known = db.execute(
-            f"{_OPERATION} WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state <> 'refused'",
+            f"{_OPERATION} WHERE {_OF_KEY} AND {TAGGED.where}",
             (intent.device_n, intent.kind, intent.key),
         ).fetchone()
         return Reserved(0, None, taken) if known is None else Reserved(known[0], _operation(db, known))
@@ -286,46 +308,63 @@ def _add_seal(db: sqlite3.Connection, n: int, device_n: int, content: bytes) -> 
 
 
 def find(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
-    done = "WHERE device_n = ? AND kind = ? AND \"key\" = ? AND state = 'done'"
-    row = db.execute(f"{_OPERATION} {done} ORDER BY n DESC LIMIT 1", (device_n, kind, key)).fetchone()
+    row = db.execute(_TAGGED_DONE if kind in FISCAL else _NEWEST_DONE, (device_n, kind, key)).fetchone()
     return None if row is None else _operation(db, row)
 
 
 def latest(db: sqlite3.Connection, device_n: int, kind: str, key: str) -> OperationRow | None:
-    named = 'INDEXED BY operation_key WHERE device_n = ? AND kind = ? AND "key" = ?'
-    of_all = "INDEXED BY operation_latest WHERE device_n = ? AND kind = ? AND kind IN ('pay', 'doc')"
-    row = db.execute(
-        f"{_OPERATION} {named if key else of_all} ORDER BY n DESC LIMIT 1",
-        (device_n, kind, key) if key else (device_n, kind),
-    ).fetchone()
+    if key:
+        where = parts(kind)
+        newest = f"SELECT max(n) FROM ({_numbers(where, _OF_KEY)})"
+        row = db.execute(f"{_OPERATION} WHERE n = ({newest})", (device_n, kind, key) * len(where)).fetchone()
+    else:
+        of_all = "INDEXED BY operation_latest WHERE device_n = ? AND kind = ? AND kind IN ('pay', 'doc')"
+        row = db.execute(f"{_OPERATION} {of_all} ORDER BY n DESC LIMIT 1", (device_n, kind)).fetchone()
     return None if row is None else _operation(db, row)
 
 
 def find_operations(db: sqlite3.Connection, query: OperationQuery) -> FoundOperations:
-    found = operations_wanted(query, "?")
-    counted = paged = "operation INDEXED BY operation_list"
-    if query.n is not None:
-        counted = paged = "operation"
-    elif query.key:
-        counted = paged = "operation INDEXED BY operation_key"
-        if not query.devices:
-            found.when(f"device_n IN ({_EVERY_DEVICE})")
-    elif query.states and set(query.states) <= {State.INTENDED, State.UNKNOWN}:
-        counted = paged = "operation INDEXED BY operation_unresolved"
-        # Written out: with values bound later SQLite cannot know that the index covers them.
-        found.when("state IN ('intended', 'unknown')")
-    elif not found.values:
-        paged = "operation"
-    elif query.kinds and not query.devices:
-        # Payments and print jobs may be few among years of receipts: the index has them after their device.
+    found, where, but = _places(query)
+    if (query.key or query.kinds) and not query.devices and _NUMBERED not in where and _OPEN not in where:
+        # Payments and print jobs may be few among years of receipts: the indexes have them after their device.
         found.when(f"device_n IN ({_EVERY_DEVICE})")
+    numbers, left_out = _numbers(where, found.where), [_numbers([part], found.where) for part in but]
+    values = found.values * (len(where) + len(but))
+    # The newest of all come by their number, and are soon enough.
+    paged = f"SELECT n FROM operation WHERE {found.where}" if where == [_LIST] and not values else numbers
+    paged += "".join(f" AND n NOT IN ({one})" for one in left_out)
     rows = db.execute(
-        f"{_OPERATION} WHERE n IN (SELECT n FROM {paged} WHERE {found.where} ORDER BY n DESC LIMIT ? OFFSET ?) "
-        "ORDER BY n DESC",
-        (*found.values, query.limit, query.offset),
+        f"{_OPERATION} WHERE n IN (SELECT n FROM ({paged}) ORDER BY n DESC LIMIT ? OFFSET ?) ORDER BY n DESC",
+        (*values, query.limit, query.offset),
     ).fetchall()
-    total = _total(db, f"SELECT count(*) FROM {counted} WHERE {found.where}", found.values, query, len(rows))
+    counts = " - ".join(f"(SELECT count(*) FROM ({one}))" for one in (numbers, *left_out))
+    total = _total(db, f"SELECT {counts}", values, query, len(rows))
     return FoundOperations(total, [OperationRow(*(*row[:-2], [], *row[-2:])) for row in rows])
+
+
+def _places(query: OperationQuery) -> tuple[Conditions, list[Part], list[Part]]:
+    """The conditions of a search, where what fulfils them is, each in one place, and which of it is left out."""
+    found = operations_wanted(query, "?")
+    wanted = set(query.states)
+    if query.n is not None:
+        return found, [_NUMBERED], []
+    if query.key:
+        return found, parts(*query.kinds), []
+    if not wanted:
+        return found, [_LIST], []
+    if State.DONE in wanted:
+        # Nearly all are done. An entry of the list does not hold the state; the few of other states have places.
+        others = [part for state, part in _PLACE_OF.items() if state not in wanted]
+        return operations_wanted(replace(query, states=[]), "?"), [_LIST], others
+    return found, [_REFUSED] * (State.REFUSED in wanted) + [_OPEN] * bool(wanted - {State.REFUSED}), []
+
+
+def _numbers(where: Sequence[Part], which: str) -> str:
+    """The numbers of the operations in some places that fulfil a condition."""
+    return " UNION ALL ".join(
+        f"SELECT n FROM operation {part.name and f'INDEXED BY {part.name}'} WHERE {part.where} AND {which}"
+        for part in where
+    )
 
 
 def find_documents(db: sqlite3.Connection, query: DocumentQuery) -> FoundDocuments:
@@ -384,7 +423,7 @@ def sold_codes(db: sqlite3.Connection, device_n: int, shift: int) -> dict[str, i
 
 def unresolved(db: sqlite3.Connection, device_n: int | None) -> list[OperationRow]:
     # The index is named, or SQLite would read the whole journal to get the rows in their order.
-    open_ones = f"{_OPERATION} INDEXED BY operation_unresolved WHERE state IN ('intended', 'unknown')"
+    open_ones = f"{_OPERATION} INDEXED BY {_OPEN.name} WHERE {_OPEN.where}"
     if device_n is None:
         rows = db.execute(f"{open_ones} ORDER BY n").fetchall()
     else:
@@ -438,7 +477,7 @@ def concluded(db: sqlite3.Connection, after: int, limit: int) -> list[ConcludedR
 def aged(db: sqlite3.Connection, after: int, limit: int) -> list[AgedRow]:
     rows = db.execute(
         "SELECT n, device_n, kind, state, at, ended_at, kind <> 'pkg' AND EXISTS (SELECT 1 FROM operation p "
-        'WHERE p.device_n = o.device_n AND p.kind = \'pkg\' AND p."key" = o."key"), '
+        f'WHERE p.device_n = o.device_n AND p.kind = \'pkg\' AND p."key" = o."key" AND {OTHERS.where}), '
         "kind IN ('pay', 'doc') AND NOT EXISTS (SELECT 1 FROM operation l INDEXED BY operation_latest "
         "WHERE l.device_n = o.device_n AND l.n > o.n AND l.kind IN ('pay', 'doc')) "
         "FROM operation o WHERE n > ? ORDER BY n LIMIT ?",
