@@ -21,6 +21,7 @@ from dmtwisted.store.sqlite import memory
 from dmtwisted.store.sqlite import store as sqlite
 from dmtwisted.system.logs import observer
 from dmtwisted.terminals.service import TerminalService
+from web.short_way import ShortChannel
 from web.site import Door
 
 CANARIES = (b"4111111111111111", b"5168750000007414", b"4731000011119838", b"4970101234567890", b"5413330000009999")
@@ -92,8 +93,8 @@ class Watch:
         for module in (memory, sqlite):
             self._wrap(module, "frame", lambda framed, _: self.look("store", framed))
         self._wrap(server_store.ServerStore, "_ask", lambda _, asked: self.look("store", repr(asked)))
-        for name in ("write", "writeSequence"):
-            self._wrap(HTTPChannel, name, lambda _, asked: self._written(*asked))
+        for channel, name in ((HTTPChannel, "write"), (HTTPChannel, "writeSequence"), (ShortChannel, "send")):
+            self._wrap(channel, name, lambda _, asked: self._written(*asked))
         for home, name in ((Dispatcher, "execute"), (TerminalService, "perform")):
             self._wrap_coroutine(home, name)
         watching = observer(cast(TextIO, self), "text", "debug")
