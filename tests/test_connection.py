@@ -211,6 +211,15 @@ class UnreadTests(_SiteCase):
         channel.dataReceived(GET)
         self.assertEqual((self.large.asked, transport.aborted), (2, False))
 
+    def test_line_end_afterwards(self) -> None:
+        """A lone end of line after a request begins none that would have to arrive in time."""
+        channel, transport = self.connect()
+        channel.dataReceived(GET + b"\r\n")
+        transport.read()
+        self.large.clock.advance(connection.REQUEST_PATIENCE + 1)
+        channel.dataReceived(GET)
+        self.assertEqual((self.large.asked, transport.aborted), (2, False))
+
     def test_many_unread(self) -> None:
         """Of one address a few connections may have answers that are not read; the oldest is ended then."""
         pairs = [self.connect() for _ in range(MOST_UNREAD + 1)]

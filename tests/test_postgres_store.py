@@ -35,11 +35,11 @@ from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.opening import installation, store_of
-from dmtwisted.store.postgres import sessions
+from dmtwisted.store.postgres import sessions, statements
 from dmtwisted.store.postgres.sessions import BRIEFLY, Session, Watched, read_url
 from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.revisions import head
-from dmtwisted.store.sessions import Patience
+from dmtwisted.store.sessions import Lost, Patience
 from dmtwisted.store.sqlite.store import SqliteStore
 from dmtwisted.store.values import (
     Intent,
@@ -958,6 +958,50 @@ class SlowTests(PostgresCase, TestCase):
         blocker.close()
         await held_up
         self.assertEqual((await self.found(store, "a")).n, n)
+
+
+class _Refusing:
+    """A session whose server refuses some questions."""
+
+    name = "here"
+
+    def __init__(self, *refused: str) -> None:
+        self.refused, self.asked, self.closed = refused, list[str](), False
+
+    async def ask(self, statement: str) -> None:
+        """Ask one."""
+        self.asked.append(statement.partition(";")[0])
+        if self.asked[-1] in self.refused:
+            raise StoreFailed("cancelled by an administrator")
+
+    def close(self) -> None:
+        """End it."""
+        self.closed = True
+
+
+class TransactionTests(SynchronousTestCase):
+    """Several questions in one transaction, of which the server refuses one."""
+
+    def seen(self, *refused: str) -> tuple[type[BaseException] | None, list[str], bool]:
+        """What the caller gets, what was asked, and whether the session was ended."""
+        session = _Refusing(*refused)
+
+        async def use() -> None:
+            async with statements._transaction(session):  # type: ignore[arg-type]
+                await session.ask("INSERT")
+
+        found = Deferred.fromCoroutine(use())
+        error = self.failureResultOf(found).type if refused else self.successResultOf(found)
+        return error, session.asked, session.closed
+
+    def test_refused(self) -> None:
+        """A session that may be in the middle of something is ended; a commit may be done all the same."""
+        whole = ["BEGIN", "INSERT", "COMMIT"]
+        self.assertEqual(self.seen(), (None, whole, False))
+        self.assertEqual(self.seen("INSERT"), (StoreFailed, ["BEGIN", "INSERT", "ROLLBACK"], False))
+        self.assertEqual(self.seen("BEGIN"), (StoreFailed, ["BEGIN", "ROLLBACK"], False))
+        self.assertEqual(self.seen("BEGIN", "ROLLBACK"), (StoreFailed, ["BEGIN", "ROLLBACK"], True))
+        self.assertEqual(self.seen("COMMIT"), (Lost, whole, True))
 
 
 @skipIf(MISSING, MISSING)

@@ -130,6 +130,8 @@ class LaterTests(WebCase):
         lines[0].ask("GET", DEVICES)
         lines[1].ask("HEAD", "/dm/main/")
         self.assertEqual([line.answers() for line in lines], [[], []])
+        # However many wait: the threads are for signatures, too.
+        self.assertEqual(len(self.loading), 1)
         self.assertEqual(self.fiscal(18)["res"], 0)
         self.loaded()
         self.assertEqual([[answer.status for answer in line.answers()] for line in lines], [[200], [200]])
@@ -145,7 +147,7 @@ class LaterTests(WebCase):
         self.assertEqual(line.answers(), [])
 
     def test_templates(self) -> None:
-        """What the first page is made of is compiled aside too, in its reader's language."""
+        """What the first page is made of is compiled aside, in its reader's language, whatever was asked before."""
         compiled: dict[str, bool] = {}
         aside: list[object] = []
         compile_one = Environment.compile
@@ -164,5 +166,6 @@ class LaterTests(WebCase):
         self.patch(self.shop.core.clock, "aside", call)
         rendering.environment.cache_clear()
         self.addCleanup(rendering.environment.cache_clear)
+        self.assertEqual(self.request("GET", DEVICES).status, 200)
         self.assertEqual(self.request("GET", "/dm/main/", headers=[("Accept-Language", "en")]).status, 200)
         self.assertEqual(compiled, dict.fromkeys(rendering.FIRST, True))

@@ -210,7 +210,8 @@ class BoundedChannel(HTTPChannel):
             if not self._busyReceiving:
                 self._turn = self.heard = now
             if self._begun is None:
-                self._begun = now
+                # A lone end of line after a request begins no other one.
+                self._begun = now if data.strip(b"\r\n") else None
             elif now - self._begun > REQUEST_PATIENCE:
                 self.forceAbortClient()
                 return

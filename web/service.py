@@ -128,7 +128,7 @@ class WholeService(Service):
         self._log_files: LogFiles | None = None
         self._ports: list[IListeningPort] = []
         self._notifier = Notifier.from_environment(os.environ, reactor)
-        self._failed = False
+        self._failed = self._built = False
 
     def _build(self) -> None:
         from dmtwisted.core import TRAINING_REGISTER, Core
@@ -141,6 +141,7 @@ class WholeService(Service):
             self._log_files = LogFiles(observer, lambda: self._core.settings.now.logdays, self._core.clock)
         door, certificate = Door(self._core), self._core.certificate
         self._site: Any = door if certificate is None else certificate.around(door)
+        self._built = True
 
     def setServiceParent(self, parent: Any) -> None:
         """Become a part of twistd's application, which logs as the configuration says."""
@@ -160,9 +161,13 @@ class WholeService(Service):
         Deferred.fromCoroutine(self._start()).addErrback(self._cannot_start)
 
     async def _start(self) -> None:
-        # The writer of the database starts as a process of its own while everything else is loaded here.
+        if self._config.sqlite_file is None:
+            # A server's time to answer must not pass while everything is loaded.
+            self._build()
+        # The writer of a file starts as a process of its own while everything else is loaded here.
         opening = Deferred.fromCoroutine(self._store.open())
-        self._build()
+        if self._config.sqlite_file is not None:
+            self._build()
         await self._core.open(opening)
         if self._log_files is not None:
             self._log_files.start()
@@ -255,6 +260,8 @@ class WholeService(Service):
     def _cannot_start(self, reason: Failure) -> None:
         self._failed = True
         why = reason.getErrorMessage()
+        if not self._built:
+            self.log.failure("the service could not be put together", reason)
         self.log.critical("cannot start: {why}", why=why)
         # The log takes over the standard error.
         print(f"{COMPLAINT}{why}", file=sys.__stderr__, flush=True)

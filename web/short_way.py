@@ -122,12 +122,10 @@ class ShortRequest:
         self._end(_BROKEN % self._date)
 
     def _end(self, whole: bytes) -> None:
-        channel = self.channel
+        channel, self.channel = self.channel, None
         if channel is not None:
-            channel.send(whole)
-            self.finished = 1
+            self.finished = int(channel.send(whole))
             channel.answered(self)
-            self.channel = None
 
     def connectionLost(self, reason: Failure) -> None:
         """The client has disconnected."""
@@ -175,20 +173,27 @@ class ShortChannel(BoundedChannel):
         self.setRawMode()
         request = ShortRequest(self, head, asked.name or new_request_id())
         self.requests.append(request)
-        task.begin(request, request.name, asked, body).addCallbacks(request.send, request.broken)
+        task.begin(request, request.name, asked, body).addCallback(request.send).addErrback(request.broken)
         return True
 
-    def send(self, data: bytes) -> None:
-        """Send ``data``, at once as much as the system takes: to wait for the next turn costs more than to send."""
-        transport = self.transport
+    def send(self, data: bytes) -> bool:
+        """Send ``data``, at once as much as the system takes: to wait for the next turn costs more than to send.
+
+        :returns: false when the connection turns out to be lost.
+        """
+        transport, alive = self.transport, True
         if isinstance(transport, Server) and not (
             transport.dataBuffer or transport._tempDataBuffer or transport.disconnecting
         ):
             sent = transport.writeSomeData(data)
-            # A failure shows again when Twisted writes, and is handled there.
-            data = data[sent:] if isinstance(sent, int) else data
+            if isinstance(sent, int):
+                data = data[sent:]
+            else:
+                # It shows again when Twisted writes, and is handled there.
+                alive = False
         if data:
             transport.write(data)
+        return alive
 
     def answered(self, request: ShortRequest) -> None:
         """The answer was written."""

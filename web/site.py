@@ -8,7 +8,9 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 from twisted.web.http import Request as HTTPRequest
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
@@ -28,6 +30,8 @@ from web.terminals import PATHS, ServiceMethod
 
 if TYPE_CHECKING:
     from web.tree import Tree
+
+log = Logger()
 
 TREE = "web.tree"
 """The module with the tree: a third of all that a service could load, and a till alone needs none of it."""
@@ -52,6 +56,9 @@ class Door(Site):
         )
         self._core, self._language = core, language
         self._tree: Tree | None = None
+        self._loading = DeferredLock()
+        self._loaded: set[str] = set()
+        """The languages in which pages are loaded, and an empty one when the tree is."""
         self.connections = Connections()
         self._gate = Gate(core, language)
         self._only_here, self._strange_host = OnlyHere(language), StrangeHost(core.hosts, language)
@@ -81,11 +88,19 @@ class Door(Site):
         return self._tree
 
     async def _whole(self, request: Request) -> IResource:
-        """Where ``request`` leads, after the tree was loaded."""
-        is_page = rule_of(request.path) is Rule.PAGE
-        # It takes longer than a till may wait.
-        await self._core.clock.aside(_load, page_language(request, self._language) if is_page else "")
+        """Where ``request`` leads, after that was loaded."""
+        wanted = self._wanted(request)
+        # Once, however many ask: the threads are for signatures, too.
+        async with self._loading:
+            if wanted not in self._loaded:
+                # It takes longer than a till may wait.
+                await self._core.clock.aside(_load, wanted)
+                self._loaded |= {wanted, ""}
         return self._gate.before(self.tree.find(request))
+
+    def _wanted(self, request: Request) -> str:
+        """The language of the page that ``request`` asks for; empty for anything else of the tree."""
+        return page_language(request, self._language) if rule_of(request.path) is Rule.PAGE else ""
 
     def getResourceFor(self, request: Request) -> IResource:
         """Where ``request`` leads."""
@@ -105,7 +120,7 @@ class Door(Site):
         gated = self.gated.get(path)
         if gated is not None:
             return self._gate.before(gated)
-        return self._later if self._tree is None else self._gate.before(self._tree.find(request))
+        return self._gate.before(self.tree.find(request)) if self._wanted(request) in self._loaded else self._later
 
     def task_for(self, head: Head) -> TaskResource | None:
         """The task endpoint that an ordinary request leads to; `None` when a rule of the site concerns it."""
@@ -141,7 +156,7 @@ class Later(Resource):
     def render(self, request: Request) -> int:
         """Answer later."""
         found = Deferred.fromCoroutine(self._whole(request))
-        found.addCallback(partial(_render, request)).addErrback(request.processingFailed)
+        found.addCallback(partial(_render, request)).addErrback(partial(_failed, request))
         return NOT_DONE_YET
 
 
@@ -149,3 +164,10 @@ def _render(request: Request, resource: IResource) -> None:
     # The client may have disconnected.
     if request.channel is not None:
         request.render(resource)
+
+
+def _failed(request: Request, reason: Failure) -> None:
+    log.failure("a request could not be answered", reason)
+    if request.channel is not None:
+        request.setResponseCode(500)
+        request.finish()

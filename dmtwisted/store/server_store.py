@@ -11,7 +11,7 @@ Different registers write at the same time: intents, and outcomes, that come tog
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from itertools import count
 from secrets import token_bytes, token_hex
@@ -175,22 +175,24 @@ class ServerStore(IStore, Generic[S]):
         gathering = self._gatherings.get(verb)
         if gathering is not None and self._goes_together(verb, arguments):
             asked = gathering.ask(arguments[0].device_n, (attempt.token, *arguments))
-            asked.addBoth(self._gathered, verb, attempt, arguments, due)
+            asked.addBoth(self._gathered, partial(self._perform, self._pool, verb), attempt, arguments, due)
         else:
-            self._ask_alone(verb, attempt, arguments, due)
+            Deferred.fromCoroutine(self._perform(self._pool, verb, attempt, arguments)).addBoth(self._settle, due)
         return due
 
-    def _ask_alone(self, verb: str, attempt: Attempt, arguments: tuple[Any, ...], due: Deferred[Any]) -> None:
-        Deferred.fromCoroutine(self._perform(verb, attempt, arguments)).addBoth(self._settle, due)
-
     def _gathered(
-        self, answer: Any, verb: str, attempt: Attempt, arguments: tuple[Any, ...], due: Deferred[Any]
+        self,
+        answer: Any,
+        perform: Callable[[Attempt, tuple[Any, ...]], Coroutine[Any, Any, Any]],
+        attempt: Attempt,
+        arguments: tuple[Any, ...],
+        due: Deferred[Any],
     ) -> None:
         """Pass on the answer that a question got in a group."""
-        if answer is ALONE:
-            self._ask_alone(verb, attempt, arguments, due)
-        elif isinstance(answer, Failure) and answer.check(Lost):
-            self._ask_alone(verb, once_more(attempt), arguments, due)
+        lost = isinstance(answer, Failure) and answer.check(Lost)
+        if lost or answer is ALONE:
+            again = perform(once_more(attempt) if lost else attempt, arguments)
+            Deferred.fromCoroutine(again).addBoth(self._settle, due)
         else:
             self._settle(answer, due)
 
@@ -202,10 +204,10 @@ class ServerStore(IStore, Generic[S]):
             drained, self._drained = self._drained, None
             drained.callback(None)
 
-    async def _perform(self, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
-        if self._pool is None:
+    async def _perform(self, pool: Pool[S] | None, verb: str, attempt: Attempt, arguments: tuple[Any, ...]) -> Any:
+        # As it was when the question came: closing waits for its answer.
+        if pool is None:
             raise StoreFailed("the database is not open")
-        pool = self._pool
         until: float | None = None
         while True:
             if verb in CLAIMING:

@@ -397,7 +397,8 @@ async def conclude_at_once(session: Session, attempt: Attempt, intent: Intent, o
     if attempt.again:
         # Did the first try, whose answer was lost, store it?
         rows = await session.ask(
-            "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND key = %s AND token = %s",
+            "SELECT n FROM operation WHERE device_n = %s AND kind = %s AND key = %s AND token = %s "
+            f"AND {TAGGED.where}",
             (intent.device_n, intent.kind, intent.key, attempt.token),
         )
         if rows:
@@ -435,16 +436,26 @@ async def conclude_at_once_together(
 @asynccontextmanager
 async def _transaction(session: Session) -> AsyncIterator[None]:
     """Several questions in one transaction; the server undoes it with the end of the session, too."""
-    # The driver expects rows of each question.
-    await session.ask("BEGIN; SELECT 1")
+    name = session.name
     try:
+        # The driver expects rows of each question.
+        await session.ask("BEGIN; SELECT 1")
         yield
-        await session.ask("COMMIT; SELECT 1")
     except Lost:
         raise
     except BaseException:
-        await session.ask("ROLLBACK; SELECT 1")
+        try:
+            await session.ask("ROLLBACK; SELECT 1")
+        except StoreFailed:
+            # Nobody may get a session that is in the middle of something.
+            session.close()
         raise
+    try:
+        await session.ask("COMMIT; SELECT 1")
+    except StoreFailed as error:
+        # It may be done all the same.
+        session.close()
+        raise Lost(name, str(error)) from None
 
 
 async def note(session: Session, attempt: Attempt, n: int, request: bytes) -> None:

@@ -45,7 +45,7 @@ LOOK_AFTER = 2.0
 PROVING = frozenset({"find", "latest"})
 """Verbs whose `None` means to a till that there is no receipt; in a damaged file it proves nothing."""
 
-ENOUGH = 8
+ENOUGH = 4
 """Questions that are sent at once while others are still being asked, so that the writer does not wait for them all.
 
 Fewer would share too few commits. Whoever asks alone does not wait.
