@@ -120,7 +120,7 @@ class Watch:
     # What is searched
 
     def _written(self, channel: Any, data: Any) -> None:
-        if isinstance(channel.site, Door):
+        if isinstance(getattr(channel, "site", None), Door):
             self.look("HTTP answer", data if isinstance(data, bytes) else b"".join(data))
 
     def _wrap(self, home: Any, name: str, looked: Callable[[Any, tuple[Any, ...]], object]) -> None:

@@ -358,6 +358,8 @@ class LoginLimitTests(ServicePageCase):
         self.page.wait_for_url(LOGIN)
         self.log_in()
         self.see("h1:has-text('Огляд')")
+        # Its scripts run then: they count the time without input.
+        self.page.wait_for_load_state()
 
     def test_wrong(self) -> None:
         """A wrong password is reported and refused; after too many attempts one has to wait."""
