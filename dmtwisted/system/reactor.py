@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,7 +22,10 @@ def without_tls() -> Iterator[None]:
     # None is Python's mark for a module that cannot be imported.
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     try:
-        yield
+        with warnings.catch_warnings():
+            # The reactor of Windows tells that it is missing.
+            warnings.filterwarnings("ignore", "pyOpenSSL")
+            yield
     finally:
         for name in hidden:
             del sys.modules[name]
