@@ -61,7 +61,7 @@ log = Logger()
 
 _ANY = [b"*"]
 _METHODS = [b"POST, OPTIONS"]
-_HEADERS = [b"content-type, accept-language, x-request-id, x-api-key"]
+_HEADERS = [b"content-type, accept-language, x-request-id, x-api-key, prefer"]
 _TRUE = [b"true"]
 _DAY = [b"86400"]
 _REQUEST_ID = [b"x-request-id"]

@@ -77,7 +77,7 @@ _SECRETS = re.compile(rb"/dm/api/v3/(diagnostics|backups/.+)")
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 """Headers by which a proxy says that it is not the caller."""
 _METHODS = b"GET, POST, PUT, PATCH, DELETE, OPTIONS"
-_HEADERS = b"content-type, accept-language, x-request-id, x-api-key, x-presence-code"
+_HEADERS = b"content-type, accept-language, x-request-id, x-api-key, x-presence-code, prefer"
 
 _NOT_LISTED = Text("запити з цієї адреси заборонено", "requests from this address are not allowed")
 _ONLY_HERE = Text(

@@ -39,6 +39,7 @@ _DEVICE = f"{_API}/devices/{{dev_id}}"
 
 TASKS = (
     *(EXECUTE, PRINTED, BATCH, "GET /dm/bankping", "GET /dm/bankecho", "GET /dm/getmerchantlist"),
+    *("GET /dm/execute", "GET /dm/execute-prn", "GET /dm/execute-pkg"),
     *("GET /dm/getmasklist", "GET /dm/getgetmasklist", "GET /dm/transaction-status", "GET /dm/lasttransaction"),
 )
 """Tasks and service methods: open to everybody unless `task_keys` or the hardened profile is on."""

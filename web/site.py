@@ -27,6 +27,7 @@ from web.metrics import MetricsPage
 from web.short_way import Head, ShortChannel
 from web.tasks import TaskResource, Trusts, printer_of
 from web.terminals import PATHS, ServiceMethod
+from web.waiting import Places
 
 if TYPE_CHECKING:
     from web.tree import Tree
@@ -65,10 +66,11 @@ class Door(Site):
         self._usual_hosts = core.hosts.usual
         # On a training service nothing is secret.
         trusts: Trusts = (lambda request: True) if core.config.service.training else self._gate.knows_all
+        execute, places = core.dispatcher.execute, Places(core.clock)
         self.exact: dict[bytes, IResource] = {
-            b"/dm/execute": TaskResource(core.dispatcher.execute, language, trusts=trusts),
-            b"/dm/execute-prn": TaskResource(core.dispatcher.execute, language, printer_of, trusts),
-            b"/dm/execute-pkg": TaskResource(partial(core.dispatcher.execute, batch=True), language, trusts=trusts),
+            b"/dm/execute": TaskResource(execute, language, trusts=trusts, places=places),
+            b"/dm/execute-prn": TaskResource(execute, language, printer_of, trusts, places),
+            b"/dm/execute-pkg": TaskResource(partial(execute, batch=True), language, trusts=trusts, places=places),
             b"/health/live": Health(lambda: True, language),
             b"/health/ready": Health(lambda: core.ready, language),
             b"/metrics": MetricsPage(core, language),

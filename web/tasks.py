@@ -20,10 +20,11 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from dmtwisted.devices.devices import TRUSTED
 from dmtwisted.papers import DEFAULT_PRINTER
-from dmtwisted.registers.unheard import caller
+from dmtwisted.registers.unheard import Caller, caller
 from dmtwisted.requests import MAX_BODY
 from dmtwisted.system.logs import clean_request_id, new_request_id, request_id
 from web.answers import JSON, allow_any_origin, language_of, not_allowed
+from web.waiting import ARGUMENT, Places, prefers_later, unknown_place, waits
 
 log = Logger()
 
@@ -44,6 +45,7 @@ class TaskResource(Resource):
 
     :param more: what ``execute`` gets of the request besides.
     :param trusts: whether the caller of a request may hear the names of all devices.
+    :param places: where answers wait for callers that do not; without them every caller waits.
     """
 
     isLeaf = True
@@ -54,9 +56,10 @@ class TaskResource(Resource):
         default_language: str,
         more: Callable[[Request], tuple[str, ...]] | None = None,
         trusts: Trusts = lambda request: False,
+        places: Places | None = None,
     ) -> None:
         super().__init__()
-        self._trusts = trusts
+        self._trusts, self._places = trusts, places
         self._execute, self._default_language, self._more = execute, default_language, more
 
     def render(self, request: Request) -> int | bytes:
@@ -67,7 +70,10 @@ class TaskResource(Resource):
         if request.method == b"OPTIONS":
             request.setResponseCode(204)
             return b""
-        return not_allowed(request, b"POST, OPTIONS", self._default_language)
+        name = request.args.get(ARGUMENT) if self._places is not None and request.method == b"GET" else None
+        if name is None:
+            return not_allowed(request, b"POST, OPTIONS", self._default_language)
+        return self._found(request, name[-1].decode("latin-1"))
 
     def asked(self, request: Any) -> Asked:
         """What the head of a request says about its task."""
@@ -77,19 +83,31 @@ class TaskResource(Resource):
             () if self._more is None else self._more(request),
         )
 
-    def begin(self, request: Any, name: str, asked: Asked, body: bytes) -> Deferred[bytes]:
+    def begin(
+        self, request: Any, name: str, asked: Asked, body: bytes, received: Caller | None = None
+    ) -> Deferred[bytes]:
         """Begin the task of a request; fires with the answer.
 
         :param name: the id of the request.
+        :param received: whether the caller received the answer; that of ``request`` itself by default.
         """
-        return Deferred.fromCoroutine(self._run(request, name, asked, body))
+        received = received or partial(_received, request)
+        return Deferred.fromCoroutine(self._run(request, name, asked, body, received))
 
-    async def _run(self, request: Any, name: str, asked: Asked, body: bytes) -> bytes:
+    async def _run(self, request: Any, name: str, asked: Asked, body: bytes, received: Caller) -> bytes:
         # A task has a context of its own: what is set here is for this one alone.
         request_id.set(name)
         TRUSTED.set(partial(self._trusts, request))
-        caller.set(partial(_received, request))
+        caller.set(received)
         return await self._execute(body, asked.language, *asked.more)
+
+    def _found(self, request: Request, name: str) -> int | bytes:
+        """The answer of a task whose caller did not wait."""
+        assert self._places is not None
+        place, language = self._places.find(request.path, name), language_of(request, self._default_language)
+        if place is None:
+            return unknown_place(request, language)
+        return place.tell(request, waits(request))
 
     def _task(self, request: Request) -> int:
         asked = self.asked(request)
@@ -97,7 +115,12 @@ class TaskResource(Resource):
         content = request.content
         assert content is not None
         # One byte more than is accepted shows that a body is too long.
-        answer = self.begin(request, name, asked, content.read(MAX_BODY + 1))
+        body = content.read(MAX_BODY + 1)
+        if self._places is not None and prefers_later(request):
+            place = self._places.begin(request.path, name, partial(self.begin, request, name, asked, body))
+            if place is not None:
+                return place.tell(request, waits(request))
+        answer = self.begin(request, name, asked, body)
 
         def send(answer: bytes) -> None:
             # The client may have disconnected; the task was done all the same.

@@ -56,6 +56,7 @@ from web.support import DatabaseChecked, DatabaseRecord, LogLines
 from web.tax_key import ExaminedKeyRecord
 from web.training import ClockMove, ClockState
 from web.users import NewPerson, OwnPassword, PersonChange, PersonList, PersonRecord
+from web.waiting import Accepted
 
 Shape = Any
 """One struct or several; or a text: a media type, the name of a component, or empty for an answer without a body."""
@@ -135,7 +136,22 @@ RECEIPT_FILTERS = (
 
 
 def _task(text: str, query: tuple[Query, ...] = ()) -> Entry:
-    return Entry("tasks", {200: "TaskAnswer"}, "AnyTask", query, text=text)
+    return Entry("tasks", {200: "TaskAnswer", 202: Accepted}, "AnyTask", (*query, _WAIT), text=text)
+
+
+_WAIT = Query(
+    "wait",
+    "Seconds to wait, at most 60, before 202. Only with the header `Prefer: respond-async`, which may name them too: "
+    "`Prefer: respond-async, wait=5`.",
+    {"type": "integer", "minimum": 0, "maximum": 60},
+)
+_LATER = Entry(
+    "tasks",
+    {200: "TaskAnswer", 202: Accepted, 404: Error},
+    query=(Query("answer", "The place of the answer, from 202.", required=True), _WAIT),
+    text="The answer of a task that was sent with `Prefer: respond-async`; 202 while the task is under way. It waits "
+    "for 10 minutes and until the service stops; after that repeat the task with its tag.",
+)
 
 
 def _service(text: str) -> Entry:
@@ -160,6 +176,9 @@ ENTRIES: dict[str, Entry] = {
         "Batch mode: card, receipt and paper in one request. The terminal in the register's settings takes the "
         "payment, then the receipt is issued. One `tag` covers all of it."
     ),
+    "GET /dm/execute": _LATER,
+    "GET /dm/execute-prn": _LATER,
+    "GET /dm/execute-pkg": _LATER,
     "POST /api/v3/fiscal/execute": Entry(
         "tasks",
         {200: "TaskAnswer"},
