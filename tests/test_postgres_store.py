@@ -1344,6 +1344,17 @@ class ClaimTests(WireCase, TestCase):
             claims = await gatherResults([_asked(store.claims.claim(device_n)) for store in (first, second)])
             self.assertEqual(set(claims), {Claim.OURS, Claim.ELSEWHERE})
 
+    async def test_same_marks(self) -> None:
+        """Two receipts that name the same marks in opposite order at once: one has them, the other is refused."""
+        first = await self.opened_postgres(size=2)
+        second = await self.second()
+        wanted = [f"mark {number:05}" for number in range(1000)]
+        meant = [intent(TILL, "a", paper(1), marks=Marks(wanted))]
+        meant.append(intent(OTHER, "b", paper(1), marks=Marks(wanted[::-1])))
+        asked = [_asked(store.reserve(each)) for store, each in zip((first, second), meant, strict=True)]
+        reserved = await gatherResults(asked)
+        self.assertEqual(sorted(one.taken is None for one in reserved), [False, True])
+
     async def test_orderly_end(self) -> None:
         """A service that ends in order leaves its devices to others at once; they first read their state again."""
         first = await self.opened_postgres(size=2)

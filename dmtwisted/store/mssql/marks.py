@@ -46,7 +46,8 @@ def hold(link: Link, n: int, intent: Intent) -> None:
             "UPDATE mark SET operation_n = %s, number = %s, at = %s WHERE operation_n = %s",
             (n, number, at, intent.marks.heir_of),
         )
-    for mark in intent.marks.marks:
+    # In one order: two receipts with the same marks would else wait for each other.
+    for mark in sorted(intent.marks.marks):
         if not link.ask("SELECT 1 FROM mark WHERE mark = %s AND operation_n = %s", (keep(mark), n)):
             row = MarkRow(mark, intent.device_n, n, number, "", at, "reserved")
             _insert(link, row, n if intent.marks.shared else 0)

@@ -44,7 +44,8 @@ def held(asked: Marks, device_n: int, number: int, at: int) -> tuple[str, Sequen
         f"SELECT m, {'added.n' if asked.shared else '0'}, %s, added.n, %s, '', %s, 'reserved' "
         "FROM added, unnest(%s) AS m"
     )
-    values = [device_n, number, at, asked.marks]
+    # In one order: two receipts with the same marks would else wait for each other.
+    values = [device_n, number, at, sorted(asked.marks)]
     if not asked.heir_of:
         return f"{parts})", values
     return (
