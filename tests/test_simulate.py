@@ -183,7 +183,7 @@ class OptionsTests(SynchronousTestCase):
         self.assertEqual(asked.subCommand, "simulate")
         self.assertEqual(asked.subOptions.subOptions["protocol"], "zvt")
         error = self.assertRaises(usage.UsageError, SimulateOptions().parseOptions, [])
-        self.assertIn("printer, ipp, terminal, tax-service", str(error))
+        self.assertIn("printer, ipp, register, terminal, tax-service", str(error))
 
     def test_places(self) -> None:
         """A place is HOST:PORT, with brackets around IPv6; a port alone is this machine only."""

@@ -25,13 +25,14 @@ from dmtwisted.commands.control import Control, SimulatedPeer
 from dmtwisted.commands.options import CommandOptions, Group
 from dmtwisted.commands.serial_plug import SerialPlug
 from dmtwisted.commands.servers import LOOPBACK, NotStarted, QuietSite, place, serve
-from dmtwisted.commands.simulated_devices import WIRES, Wire, ipp, marks, printer, terminal
+from dmtwisted.commands.simulated_devices import REGISTER_WIRES, WIRES, Wire, ipp, marks, printer, register, terminal
 from dmtwisted.config import place_of
 from dmtwisted.system.files import describe_error
 from dmtwisted.system.owners import taken
 from protocols.printers.profiles import PROFILES
 from protocols.serial import SerialEndpoint, SerialSettings
 from protocols.simulators.ipp_printer import PRINT_S
+from protocols.simulators.iron import AfterCut
 
 TIN = "34554363"
 """The payer of the official samples; invented, like the registers of the simulated tax service."""
@@ -155,6 +156,39 @@ class IppOptions(DeviceOptions):
     def peer(self, clock: IReactorTime) -> SimulatedPeer:
         """The print service."""
         return ipp(self, clock)
+
+
+class RegisterOptions(SerialOptions):
+    """``dmtwisted simulate register``"""
+
+    synopsis = "--protocol NAME [options]"
+    optParameters: ClassVar[list[Any]] = [
+        ["protocol", "p", None, "The protocol, see below."],
+        ["after-cut", None, None, "What it does with an open document after a power cut: keeps or voids."],
+    ]
+
+    def getUsage(self, width: int | None = None) -> str:
+        """The options and the protocols."""
+        return f"{super().getUsage(width)}\nProtocols: {', '.join(REGISTER_WIRES)}.\nNothing is random.\n"
+
+    def postOptions(self) -> None:
+        """Check the protocol and its options."""
+        super().postOptions()
+        _one_of(REGISTER_WIRES, "protocol", self["protocol"])
+        if self["serial"] and REGISTER_WIRES[self["protocol"]].serial is None:
+            raise usage.UsageError(f"--serial: {self['protocol']} uses TCP only")
+        if self["after-cut"] is not None:
+            _one_of([habit.value for habit in AfterCut], "after-cut", self["after-cut"])
+        if self["ledger"] is not None:
+            raise usage.UsageError("--ledger: a register keeps its books in memory")
+
+    def usual_line(self) -> SerialSettings:
+        """The usual settings of its protocol."""
+        return REGISTER_WIRES[self["protocol"]].serial or super().usual_line()
+
+    def peer(self, clock: IReactorTime) -> SimulatedPeer:
+        """The register."""
+        return register(self, clock)
 
 
 def _shared_key(value: str) -> tuple[str, str, int]:
@@ -342,6 +376,7 @@ class SimulateOptions(Group):
     subCommands: ClassVar[list[Any]] = [
         ["printer", None, PrinterOptions, "Simulate a receipt printer."],
         ["ipp", None, IppOptions, "Simulate a print service with a queue, like CUPS."],
+        ["register", None, RegisterOptions, "Simulate a hardware register."],
         ["terminal", None, TerminalOptions, "Simulate a bank terminal."],
         ["tax-service", None, TaxServiceOptions, "Simulate the tax service's fiscal server."],
         ["tax-key", None, TaxKeyOptions, "Create a cashier's key for the tax service."],

@@ -1,4 +1,4 @@
-"""The simulated printers and terminals, each with its connection, its state and the actions of people.
+"""The simulated printers, registers and terminals, each with its connection, its state and the actions of people.
 
 A device is built from the options of ``dmtwisted simulate`` (docs/reference/http-interface.md#simulated-devices).
 """
@@ -6,7 +6,7 @@ A device is built from the options of ``dmtwisted simulate`` (docs/reference/htt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -22,10 +22,13 @@ from dmtwisted.commands.control import Action, NotPossible, SimulatedPeer
 from protocols.printers.status import Fault
 from protocols.serial import SerialSettings
 from protocols.simulators.ipp_printer import ENDED, IppPrinter, SimulatedQueue
+from protocols.simulators.iron import AfterCut, Iron, Refuses
 from protocols.simulators.marks_service import Mark, MarksService, Mood, marks_site
 from protocols.simulators.paper import Paper
 from protocols.simulators.printer import SimulatedPrinter, simulated_printer
 from protocols.simulators.printer_port import PrinterPort
+from protocols.simulators.register_scenario import DARK_S, ByScenario, entries
+from protocols.simulators.scenario import Scenario
 from protocols.simulators.terminal import CARDS, Card, Terminal
 
 Chosen = Mapping[str, Any]
@@ -202,6 +205,116 @@ def _queue_state(queue: SimulatedQueue) -> dict[str, Any]:
             {"job": job.number, "name": job.name, "owner": job.owner, "state": job.state.name.lower()}
             for job in queue.jobs.values()
         ],
+    }
+
+
+# Registers
+
+
+class Darkness(msgspec.Struct, forbid_unknown_fields=True):
+    """For how many seconds the power is off."""
+
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = DARK_S
+
+
+class Rest(msgspec.Struct, forbid_unknown_fields=True):
+    """Hours that pass for the shift."""
+
+    hours: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 24.0
+
+
+class Sale(msgspec.Struct, forbid_unknown_fields=True):
+    """What is paid in cash, in hryvnias."""
+
+    sum: Annotated[float, msgspec.Meta(gt=0, le=100_000)] = 1.0
+
+
+@dataclass(frozen=True)
+class RegisterWire:
+    """One protocol of hardware registers.
+
+    :param module: its simulator in `protocols.simulators`, imported only when it is used.
+    :param device: the class in it.
+    :param serial: its usual serial settings; `None` when it uses TCP only.
+    :param closes: as of `ByScenario`.
+    """
+
+    module: str
+    device: str
+    serial: SerialSettings | None = None
+    closes: bool = True
+
+
+REGISTER_WIRES: Mapping[str, RegisterWire] = {
+    "datecs": RegisterWire("datecs_register", "UkrainianDevice", SerialSettings("", 115200)),
+    "datecs-classic": RegisterWire("datecs_classic_register", "ClassicDevice", SerialSettings("")),
+    "ics": RegisterWire("ics_register", "IcsDevice", SerialSettings(""), closes=False),
+    "maria": RegisterWire("maria_register", "MariaDevice", SerialSettings("", 115200, parity="E", stopbits=2)),
+    "mg": RegisterWire("mg_register", "MgDevice"),
+}
+"""The protocols by name (docs/reference/registers.md)."""
+
+
+def register(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """A hardware register, with the actions of people."""
+    wire = REGISTER_WIRES[options["protocol"]]
+    module = import_module(f"protocols.simulators.{wire.module}")
+    device = getattr(module, wire.device)(clock)
+    iron, scenario = device.iron, Scenario()
+    habit = AfterCut(options["after-cut"]) if options["after-cut"] else iron.settings.after_cut
+    iron.settings = replace(iron.settings, after_cut=habit, epoch=0.0)
+    device.steer = ByScenario(iron, scenario, wire.closes, lambda: getattr(device, "coming", None))
+
+    def sell(given: Sale) -> None:
+        by_hand = getattr(device, "sell_by_hand", iron.sell_by_hand)
+        try:
+            by_hand(round(given.sum * 100))
+        except Refuses as refuses:
+            raise NotPossible(f"the register refuses: {refuses}") from None
+
+    def cover(is_open: bool) -> None:
+        iron.cover_open = is_open
+
+    def paper(lines: int | None) -> None:
+        iron.paper = lines
+
+    def rest(given: Rest) -> None:
+        if iron.shift_since is None:
+            raise NotPossible("no shift is open")
+        iron.shift_since -= given.hours * 3600
+
+    def ended() -> None:
+        """Nothing is open: the register keeps its books in memory."""
+
+    return SimulatedPeer(
+        f"register {options['protocol']}",
+        cast(IProtocolFactory, module.MgSite(device) if options["protocol"] == "mg" else device),
+        scenario,
+        lambda: entries(iron, lambda at: f"{datetime.fromtimestamp(at, KYIV):%Y%m%d%H%M%S}"),
+        lambda: _register_state(iron),
+        {
+            "open_cover": Action(lambda _: cover(True)),
+            "close_cover": Action(lambda _: cover(False)),
+            "take_paper_out": Action(lambda _: paper(0)),
+            "load_paper": Action(lambda _: paper(None)),
+            "power_cut": Action(lambda given: device.go_dark(given.seconds), Darkness),
+            "sell_by_hand": Action(sell, Sale),
+            "let_hours_pass": Action(rest, Rest),
+        },
+        ended,
+    )
+
+
+def _register_state(iron: Iron) -> dict[str, Any]:
+    document = iron.document
+    return {
+        "shift_open": iron.shift_open,
+        "document": None if document is None else {"kind": document.kind.value, "total": document.total},
+        "number": iron.number,
+        "z": iron.z,
+        "drawer": iron.drawer,
+        "paper": iron.paper != 0,
+        "cover_open": iron.cover_open,
     }
 
 

@@ -15,6 +15,8 @@ from protocols.registers.troubles import Trouble
 
 DAY = 24 * 3600.0
 CASH_FORM = 0
+BY_HAND = -1
+"""The article of sales at the register's own keyboard."""
 
 
 class Why(Enum):
@@ -195,6 +197,8 @@ class Iron:
         self.paper: int | None = None
         """Lines that are left; `None` does not end."""
         self.cover_open = False
+        self.stuck: Why | None = None
+        """Why it refuses the next command that prints."""
         self.fiscalised = True
         self.unsent = False
         """Whether it sells no more because the tax service has heard nothing for 72 hours."""
@@ -378,6 +382,15 @@ class Iron:
         self.move_cash(amount)
         return self.close()
 
+    def sell_by_hand(self, amount: int) -> Receipt | None:
+        """A sale for cash at the register's own keyboard."""
+        self.articles[BY_HAND] = Article("Товар", 0)
+        self.operators.setdefault(1, "")
+        self.open(Kind.SALE, 1)
+        self.sell(BY_HAND, 1000, amount)
+        self.pay(CASH_FORM, amount)
+        return self.close()
+
     def take_back(self, code: int, quantity: int) -> None:
         """Remove the last line of an article with this quantity."""
         document = self.open_document(Kind.SALE, Kind.RETURN)
@@ -489,6 +502,9 @@ class Iron:
 
     def print(self) -> None:
         """Use one line of the paper."""
+        stuck, self.stuck = self.stuck, None
+        if stuck is not None:
+            raise Refuses(stuck)
         if self.cover_open:
             raise Refuses(Why.COVER)
         if self.paper == 0:
@@ -498,7 +514,7 @@ class Iron:
 
     def keep(self) -> Callable[[], None]:
         """Remember everything; the function that is returned brings it back."""
-        kept = {name: copy(value) for name, value in vars(self).items() if name not in ("_now", "settings")}
+        kept = {name: copy(value) for name, value in vars(self).items() if name not in ("_now", "settings", "stuck")}
         return lambda: vars(self).update(kept)
 
     def power_cut(self) -> None:

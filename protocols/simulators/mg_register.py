@@ -80,6 +80,8 @@ class MgDevice:
         self.heard: list[str] = []
         """The names of the requests that were executed."""
         self.dark_until = 0.0
+        self.coming: inside.Kind | None = None
+        """The kind of the document in the request that has just come."""
         self._codes: dict[str, int] = {}
         self._nonces = 1
         self._counts: set[str] = set()
@@ -136,6 +138,10 @@ class MgDevice:
             del self.journal[entries:]
             return mg.encode_errors((WRONG_PARAMETER, None))
         return msgspec.json.encode(given)
+
+    def sell_by_hand(self, amount: int) -> None:
+        """A sale for cash at the register's own keyboard."""
+        self._register(Document(Kind.SALE, (mg.Sale("hand", "Товар", 1000, amount, 1), mg.Payment())))
 
     def _read(self, name: str, path: str, query: str) -> Any:
         iron = self.iron
@@ -282,6 +288,15 @@ _NAMES = {
 }
 
 
+def _kind_of(body: bytes) -> inside.Kind | None:
+    """What a document will be inside; `None` for a copy and for what is no document."""
+    try:
+        kind = Document.decode(body).kind
+    except (Garbled, ValueError):
+        return None
+    return {**_KINDS, Kind.CASH: inside.Kind.CASH, Kind.TEXT: inside.Kind.TEXT}.get(kind)
+
+
 def name_of(method: str, path: str) -> str:
     """The name of a request, as the client's method."""
     if method == "POST":
@@ -306,7 +321,8 @@ class MgResource(Resource):
         device = self._device
         method, uri = request.method.decode("latin-1"), request.uri.decode("latin-1")
         path, _, query = uri.partition("?")
-        name = name_of(method, path)
+        name, body = name_of(method, path), request.content.read()
+        device.coming = _kind_of(body) if name == "register" else None
         fault = device.steer(name)
         connection = _Connection(request)
         if fault is not None and fault.what is What.REFUSED:
@@ -319,7 +335,7 @@ class MgResource(Resource):
             return b""
         if fault is not None and _before(fault, device, connection):
             return NOT_DONE_YET
-        whole = device.answer(name, path, query, request.content.read())
+        whole = device.answer(name, path, query, body)
         request.setHeader("Content-Type", "text/html")
         if device.slack:
             whole = whole.replace(b"}", b",}").replace(b"{,", b"{")
