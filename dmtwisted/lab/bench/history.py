@@ -2,8 +2,8 @@
 
 Two services of the same build, with a short history and a long one, get the same requests in turn; the ratios count.
 The history consists of a real receipt and a real Z-report, stored by the store's own statements with different tags,
-numbers and times, and with seals. Half of it is too old to be kept: the service with the long history removes it
-while it sells.
+numbers and times, and with seals. Half of it is too old to be kept; `dmtwisted.lab.bench.removal` measures how that
+is removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.lab.bench.figures import Figures
-from dmtwisted.lab.bench.loads import load_on, report_progress
+from dmtwisted.lab.bench.loads import report_progress
 from dmtwisted.lab.children import (
     HOST,
     START_PATIENCE,
@@ -33,7 +33,7 @@ from dmtwisted.lab.children import (
     make_register,
     service,
 )
-from dmtwisted.lab.load import Load, percentile, sale_body
+from dmtwisted.lab.load import percentile, sale_body
 from dmtwisted.registers import totals
 from dmtwisted.service_settings import Settings
 from dmtwisted.store.sqlite.wire import FUNCTIONS
@@ -53,14 +53,8 @@ DAY = 86_400_000
 PORTION = 2000
 """Receipts per transaction."""
 
-SELLING = 4
-"""Tills that sell during the removal."""
-
 LOOK_UPS, ROUNDS = 300, 5
 """Look-ups per round, and number of rounds."""
-
-REMOVING_PATIENCE = 1800.0
-"""Seconds within which half of the history has to be removed."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +71,6 @@ class Report:
     """Look-ups whose file was dropped from the system's memory right before; `None` where that is not possible."""
     cold_ratio: float | None
     lists: dict[str, tuple[float, float]]
-    removed: int
-    removing_s: float
-    sale_p99: tuple[float, float]
-    """Without and with removal."""
-    sale_ratio: float
 
 
 def measure(folder: Path, receipts: int, tell: Callable[[str], None]) -> Report:
@@ -108,13 +97,6 @@ def measure(folder: Path, receipts: int, tell: Callable[[str], None]) -> Report:
         files = [state / "dmtwisted.db" for state in states]
         cold = _pair(_look_ups(children, (SHORT, receipts), files)) if CAN_FORGET else None
         lists = {path: _pair(_times(children, path)) for path in LISTS}
-        tell("selling, then selling while half of the history is removed")
-        long = children[1]
-        for n in range(SELLING):
-            make_register(long, f"bench-{n}")
-        load_on(long, SELLING, 2.0, "warm-up")
-        alone = load_on(long, SELLING, 20.0, "alone")
-        removed, removing_s, meanwhile = _removing(long)
     finally:
         for child in children:
             child.stop()
@@ -128,10 +110,6 @@ def measure(folder: Path, receipts: int, tell: Callable[[str], None]) -> Report:
         cold_p50=cold,
         cold_ratio=None if cold is None else cold[1] / cold[0],
         lists=lists,
-        removed=removed,
-        removing_s=removing_s,
-        sale_p99=(alone.p99_ms, meanwhile),
-        sale_ratio=meanwhile / alone.p99_ms,
     )
 
 
@@ -302,39 +280,9 @@ def _times(children: list[Child], path: str) -> list[float]:
     return [median(times) for times in spent]
 
 
-def _removing(child: Child) -> tuple[int, float, float]:
-    """Remove what is too old while tills sell: how much, in how many seconds, and the sales' p99 meanwhile."""
-    before, begun = _total(child), time.monotonic()
-    status, answer = child.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
-    if status != 200:
-        raise BenchFailed(f"the removal could not be started: {status} {answer[:300]!r}")
-    loads: list[Load] = []
-    left = before
-    while time.monotonic() - begun < REMOVING_PATIENCE:
-        loads.append(load_on(child, SELLING, 20.0, f"removing-{len(loads)}"))
-        now = _total(child) - sum(load.count for load in loads)
-        if now == left:
-            break
-        left = now
-    else:
-        raise BenchFailed("the removal does not end")
-    if left == before:
-        raise BenchFailed("nothing was removed")
-    # During the last one nothing was removed.
-    beside = loads[:-1] or loads
-    return before - left, time.monotonic() - begun - 20.0, median(load.p99_ms for load in beside)
-
-
-def _total(child: Child) -> int:
-    status, answer = child.ask("GET", "/dm/api/v3/operations?page_size=1")
-    if status != 200:
-        raise BenchFailed(f"no list: {status} {answer[:300]!r}")
-    return int(json.loads(answer)["paging"]["total"])
-
-
 def words(report: Report) -> str:
     """The report as text."""
-    starts, look_ups, sales = report.start_s, report.look_up_p50, report.sale_p99
+    starts, look_ups = report.start_s, report.look_up_p50
     cold = []
     if report.cold_p50 is not None:
         short, long = report.cold_p50
@@ -345,8 +293,6 @@ def words(report: Report) -> str:
         f"look-up by tag, p50 ms: {look_ups[1]:.2f} against {look_ups[0]:.2f}, ratio {report.look_up_ratio:.2f}",
         *cold,
         *(f"{path}, ms: {times[1]:.1f} against {times[0]:.1f}" for path, times in report.lists.items()),
-        f"{report.removed} operations removed in {report.removing_s:.0f} s while {SELLING} tills sell",
-        f"a sale's p99 ms: {sales[1]:.1f} with that, {sales[0]:.1f} without, ratio {report.sale_ratio:.2f}",
     ]
     return "\n".join(lines)
 
