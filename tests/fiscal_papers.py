@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -28,7 +27,7 @@ def in_sample_layout(data: bytes) -> bytes:
     """An XML document laid out as the official samples are: line ends CR LF, two blanks for each level."""
 
     def lines(node: Node, level: int) -> Iterator[str]:
-        alone = write(replace(node, children=())).decode(CODE_PAGE).removeprefix(DECLARATION)
+        alone = write(node._replace(children=())).decode(CODE_PAGE).removeprefix(DECLARATION)
         end = f"</{node.name}>"
         yield "  " * level + (alone.removesuffix(end) if node.children else alone)
         for child in node.children:

@@ -148,6 +148,29 @@ class CurveTests(SynchronousTestCase):
         self.assertEqual(point, curve.multiple(s % curve.n, curve.base))
         self.assertEqual(curve.combine(s, r % curve.n, curve.base), curve.base_multiple(s + r))
 
+    def test_edges(self) -> None:
+        """Nothing, one, the last and what is past the end come out as by windows, on every curve."""
+        for curve in NAMED:
+            place = 1 << curve._levels
+            for scalar in (1, 2, place, curve.n - 1, curve.n, curve.n + 1):
+                wanted = curve.multiple(scalar % curve.n, curve.base)
+                self.assertEqual(curve.base_multiple(scalar), wanted, scalar)
+                self.assertEqual(curve.base_multiple(scalar, 2**64 - 1), wanted, scalar)
+
+    def test_sums(self) -> None:
+        """Lists of points are added at once, also equal points, opposite ones and none."""
+        curve = DSTU_257
+        f = curve.field
+        points: list[tuple[int, int]] = []
+        for scalar in (1, 2, 3, 4, 5):
+            point = curve.base_multiple(scalar)
+            assert point is not None
+            points.append((f.widen(point[0]), f.widen(point[1])))
+        one, two, three, four, five = points
+        back = one[0], one[0] ^ one[1]
+        given = [[one, two], [one, one], [one, back], [], [five], [one, back, two], [one, one, two, one], [one] * 4]
+        self.assertEqual(curve._sums(given), [three, two, None, None, five, two, five, four])
+
     def test_compression(self) -> None:
         """A compressed point comes back, and so does its negative, on every curve."""
         for curve in NAMED:

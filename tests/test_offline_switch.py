@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.registers import totals
+from dmtwisted.registers.channels import tax_service
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import StoreFailed
 from tests.prro_shop import FIRST, PrroShop, keys
@@ -471,6 +472,15 @@ class TaxServiceTests(PrroCase):
         self.assertEqual(self.shop.kinds(), kinds)
         self.assertFalse(self.sell(40)["info"]["isoffline"])
         self.assertFalse(self.shop.taken()[1].checkhead.revokelastonlinedoc)
+
+    def test_stays_here(self) -> None:
+        """A receipt that stays here is signed and stored; its XML is not taken apart again."""
+        self.shop.rules(*GONE)
+        self.sell(10)
+        read: list[bytes] = []
+        self.patch(tax_service, "decode", read.append)
+        self.assertEqual(self.sell(20)["info"]["isoffline"], True)
+        self.assertEqual(read, [])
 
     def test_dead_server(self) -> None:
         """A server that cannot be reached in time costs one time-out: what comes after it is offline at once."""

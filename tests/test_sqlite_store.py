@@ -30,7 +30,7 @@ from dmtwisted.store.revisions import head
 from dmtwisted.store.sqlite import store as sqlite
 from dmtwisted.store.sqlite.file import sqlite_revision
 from dmtwisted.store.sqlite.store import SqliteStore
-from dmtwisted.store.sqlite.wire import BY_NAME, DONE, frame, pack
+from dmtwisted.store.sqlite.wire import BY_NAME, DONE, Deframer, frame, pack
 from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
 from dmtwisted.system import processes
 from tests.change_contract import ChangeContract
@@ -39,6 +39,9 @@ from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
 from tests.specification import promises
 from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
+
+if sys.platform != "win32":
+    from twisted.internet.process import ProcessWriter
 
 T = TypeVar("T")
 
@@ -440,40 +443,91 @@ class CloseTests(_SqliteCase, TestCase):
             self.failureResultOf(_asked(store.settings()), StoreFailed)
 
 
-class _Pipe:
-    """The way to a writer, which counts how often it is written to."""
+class _Watching:
+    """A reactor that only counts how often somebody begins or ends to wait for a file."""
 
     def __init__(self) -> None:
-        self.pid, self.pipes, self.written = 1, {0: self}, 0
+        self.told = 0
 
-    def write(self, data: bytes) -> None:
-        """Bytes for the reactor's next turn."""
+    def addWriter(self, file: object) -> None:
+        """Somebody waits."""
+        self.told += 1
 
-    def doWrite(self) -> None:
-        """What waits goes out now."""
-        self.written += 1
+    addReader = removeWriter = removeReader = addWriter
 
 
+class _Way:
+    """The way to a writer: Twisted's own end of a real pipe."""
+
+    def __init__(self, test: SynchronousTestCase) -> None:
+        self.reactor, self.pid, (self._out, into) = _Watching(), 1, os.pipe()
+        os.set_blocking(self._out, False)
+        self.pipes = {0: ProcessWriter(self.reactor, self, 0, into)}
+        for end in (self._out, into):
+            test.addCleanup(os.close, end)
+        self.write = self.pipes[0].write
+
+    def arrived(self) -> bytes:
+        """What has come out since."""
+        parts = []
+        with contextlib.suppress(BlockingIOError):
+            while part := os.read(self._out, 1 << 20):
+                parts.append(part)
+        return b"".join(parts)
+
+
+@skipUnless(sys.platform != "win32", "processes have other pipes there")
 class PortionTests(SynchronousTestCase):
     """When questions go out."""
 
+    def setUp(self) -> None:
+        """A writer that answers when the test says so."""
+        self.writer, self.way, self.verb = sqlite._Writer(print, print), _Way(self), BY_NAME["settings"]
+        self.writer.transport = self.way  # type: ignore[assignment]
+
+    def ask(self, count: int) -> int:
+        """Ask so many questions; how many arrive before the reactor's next turn."""
+        for _ in range(count):
+            self.writer.ask(self.verb, ())
+        return len(list(Deframer().feed(self.way.arrived())))
+
     def test_portions(self) -> None:
         """Whoever asks alone does not wait for the reactor; many that ask together go out in portions."""
-        writer, pipe, verb = sqlite._Writer(print, print), _Pipe(), BY_NAME["settings"]
-        writer.transport = pipe  # type: ignore[assignment]
         answer = pack({})
-        writer.ask(verb, ())
-        self.assertEqual(pipe.written, 1)
-        writer.outReceived(frame(1, DONE, answer))
-        for _ in range(2):
-            writer.ask(verb, ())
-        self.assertEqual(pipe.written, 3)
-        writer.outReceived(frame(2, DONE, answer) + frame(3, DONE, answer))
-        for _ in range(2 * sqlite.ENOUGH - 1):
-            writer.ask(verb, ())
-        self.assertEqual(pipe.written, 4)
-        writer.ask(verb, ())
-        self.assertEqual(pipe.written, 5)
+        self.assertEqual(self.ask(1), 1)
+        self.writer.outReceived(frame(1, DONE, answer))
+        self.assertEqual(self.ask(2), 2)
+        self.writer.outReceived(frame(2, DONE, answer) + frame(3, DONE, answer))
+        self.assertEqual(self.ask(sqlite.ENOUGH), sqlite.ENOUGH)
+        self.assertEqual(self.ask(sqlite.ENOUGH - 1), 0)
+        self.assertEqual(self.ask(1), sqlite.ENOUGH)
+
+    def test_alone(self) -> None:
+        """A lone question goes straight into the pipe: the reactor has nothing to wait for."""
+        told = self.way.reactor.told
+        self.assertEqual(self.ask(1), 1)
+        # Once, to be told of a writer that has ended.
+        self.assertEqual(self.way.reactor.told - told, 1)
+
+    def test_full(self) -> None:
+        """What a full pipe does not take goes when it does, each question once and in its place."""
+        long = BY_NAME["change_settings"]
+        arrived = b""
+        for size in (1 << 20, 10, 1 << 18, 10):
+            self.writer.ask(long, ({"a": bytes(size)}, None))
+            arrived += self.way.arrived()
+        while part := (self.way.pipes[0].doWrite(), self.way.arrived())[1]:
+            arrived += part
+        self.assertEqual([seq for seq, *_ in Deframer().feed(arrived)], [1, 2, 3, 4])
+
+    def test_nobody_reads(self) -> None:
+        """A question to a writer that has just ended is kept for the reactor, which will notice the end."""
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, self.way._out)
+        os.close(nothing)
+        due = self.writer.ask(self.verb, ())
+        self.assertNoResult(due)
+        self.assertTrue(self.way.pipes[0]._tempDataBuffer or self.way.pipes[0].dataBuffer)
 
 
 class QueueTests(_SqliteCase, TestCase):

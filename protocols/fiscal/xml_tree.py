@@ -9,9 +9,9 @@ The same tree gives the same bytes, so a document can be signed, stored and sent
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from protocols.fiscal.letters import CODE_PAGE
@@ -26,14 +26,13 @@ class MalformedXml(ValueError):
     """Bytes that are not XML, or XML of a kind that no fiscal document uses."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """One element: its text when it is a leaf, else its children."""
 
     name: str
     text: str = ""
     children: tuple[Node, ...] = ()
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = MappingProxyType({})
 
     def child(self, name: str) -> Node | None:
         """The first child with that name."""
@@ -94,18 +93,23 @@ def write(root: Node) -> bytes:
 
     :raises UnicodeEncodeError: for a character that the code page lacks; the schema checks for them before.
     """
-    return (DECLARATION + "".join(_pieces(root))).encode(CODE_PAGE)
+    pieces = [DECLARATION]
+    _add_pieces(root, pieces)
+    return "".join(pieces).encode(CODE_PAGE)
 
 
-def _pieces(node: Node) -> Iterator[str]:
-    start = "".join([node.name, *(f' {name}="{_quoted(value)}"' for name, value in node.attributes.items())])
-    if not node.children:
-        yield f"<{start}>{_escaped(node.text)}</{node.name}>"
+def _add_pieces(node: Node, pieces: list[str]) -> None:
+    name, text, children, attributes = node
+    start = name
+    for key, value in attributes.items():
+        start += f' {key}="{_quoted(value)}"'
+    if not children:
+        pieces.append(f"<{start}>{_escaped(text)}</{name}>")
         return
-    yield f"<{start}>"
-    for child in node.children:
-        yield from _pieces(child)
-    yield f"</{node.name}>"
+    pieces.append(f"<{start}>")
+    for child in children:
+        _add_pieces(child, pieces)
+    pieces.append(f"</{name}>")
 
 
 def _escaped(text: str) -> str:

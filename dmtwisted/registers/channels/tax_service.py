@@ -123,8 +123,8 @@ class TaxServiceChannel:
         self._trusted, self._evidence, self._address = trusted, evidence, address
         self.signer = ""
         """Who signed the last answer that was accepted."""
-        # The document that was signed last: it is the next one to leave, and reading signed bytes again takes time.
-        self._last_signed: tuple[bytes, XmlDocument] | None = None
+        # The message that was signed last and its XML: it is the next one to leave, and taking it apart takes time.
+        self._last_signed = (b"", b"")
         self._exchange = exchange
         self._server = FiscalServer(exchange, self._sign, self._opened, address, aside=clock.aside)
         self._greeted = FiscalServer(exchange.greet, self._sign, self._opened, address, aside=clock.aside)
@@ -177,7 +177,7 @@ class TaxServiceChannel:
         sent = await self._key.sign(lambda: content)
         if self._stamps is not None and document.offline is None:
             sent = await self._stamps.stamped(sent)
-        self._last_signed = sent, decode(content)
+        self._last_signed = sent, content
         return sent
 
     async def _ready(self) -> None:
@@ -321,8 +321,9 @@ class TaxServiceChannel:
 
     async def _document_in(self, sent: bytes) -> XmlDocument:
         """The document in ``sent``, usually the one that was signed last."""
-        if self._last_signed is not None and self._last_signed[0] == sent:
-            return self._last_signed[1]
+        message, content = self._last_signed
+        if message == sent:
+            return _document_of(content)
         return await self._clock.aside(_read_document, sent)
 
     async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
@@ -471,9 +472,21 @@ def _read_document(sent: bytes) -> XmlDocument:
     :raises Refused: 1069 when they cannot be read: they were damaged in the store.
     """
     try:
-        return decode(read(sent).content or b"")
-    except (CryptoError, DocumentError) as error:
-        raise Refused(Res.SIGNING_FAILED, wording(f"the stored document cannot be read ({error})")) from error
+        return _document_of(read(sent).content or b"")
+    except CryptoError as error:
+        raise _unreadable(error) from error
+
+
+def _document_of(content: bytes) -> XmlDocument:
+    """The document in its XML; raises as `_read_document`."""
+    try:
+        return decode(content)
+    except DocumentError as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> Refused:
+    return Refused(Res.SIGNING_FAILED, wording(f"the stored document cannot be read ({error})"))
 
 
 def _revokes(document: XmlDocument) -> bool:

@@ -93,42 +93,62 @@ Words = tuple[int, int, int, int, int, int, int, int]
 
 
 def all_rounds(tables: Tables, key: Words, n1: int, n2: int) -> tuple[int, int]:
-    """Both words after the 32 rounds that encrypt: `rounds` unrolled for the hash, which uses each key once."""
+    """Both words after the 32 rounds that encrypt: `rounds` unrolled for the hash, which uses each key once.
+
+    The parts of a replaced word have no bit in common, so they may be added, which Python does faster than XOR; low
+    and top fit into one digit of its integers.
+    """
     low, middle, top = tables
     k0, k1, k2, k3, k4, k5, k6, k7 = key
     for _ in (1, 2, 3):
         t = n1 + k0
-        n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n2 + k1
-        n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n1 + k2
-        n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n2 + k3
-        n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n1 + k4
-        n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n2 + k5
-        n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n1 + k6
-        n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
         t = n2 + k7
-        n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+        u = t >> 12
+        n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n1 + k7
-    n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n2 + k6
-    n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n1 + k5
-    n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n2 + k4
-    n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n1 + k3
-    n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n2 + k2
-    n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n1 + k1
-    n2 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n2 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     t = n2 + k0
-    n1 ^= low[t & 0xFFF] ^ middle[t >> 12 & 0xFFF] ^ top[t >> 24]
+    u = t >> 12
+    n1 ^= low[t & 0xFFF] + top[u >> 12] + middle[u & 0xFFF]
     return n1, n2
 
 

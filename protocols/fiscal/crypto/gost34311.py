@@ -2,12 +2,12 @@
 
 Blocks of 32 bytes, as little-endian numbers; the start vector is zero. One step mixes a block M into the state H::
 
-    W1 = H ^ M,  W2, W3, W4 from both by shifts;  each W, its bytes transposed, is a key of GOST 28147
+    W1 = H ^ M,  W2, W3, W4 from both by shifts of quarters;  each W, its bytes transposed, is a key of GOST 28147
     S  = the four quarters of H, each encrypted under its key
     H  = psi**61(H ^ psi(M ^ psi**12(S)))
 
 ``psi`` shifts the sixteen 16-bit words down by one and puts the XOR of words 1, 2, 3, 4, 13 and 16 on top. It is
-linear, so the last line is one sum over words: ``psi**61(H) ^ psi**62(M) ^ psi**74(S)``. Multiplying a word by a
+linear, so the last line is one sum over words: ``psi**61(H ^ psi(M)) ^ psi**74(S)``. Multiplying a word by a
 number with single bits in some 16-bit places copies it to those places, so each power is 16 multiplications.
 
 The last two blocks are the length in bits and the sum of all blocks.
@@ -27,7 +27,6 @@ SIZE = 32
 _C3 = 0xFF00FFFF000000FFFF0000FF00FFFF0000FF00FF00FF00FFFF00FF00FF00FF00
 """The one constant of the key schedule that is not zero."""
 
-_QUARTER = 0xFFFFFFFFFFFFFFFF
 _WHOLE = (1 << 256) - 1
 
 
@@ -47,32 +46,43 @@ def _copies(power: int) -> list[int]:
     return made
 
 
-_MIX = _copies(61) + _copies(62) + _copies(74)
+_MIX = _copies(61) + _copies(74)
 
-_MIXED = struct.Struct("<48H")
-_KEY = struct.Struct("<8I")
+_MIXED = struct.Struct("<32H")
+_WORDS = struct.Struct("<8I")
+
+
+def _turned(whole: bytes) -> int:
+    """The bytes transposed: byte j of each quarter is in word j, so a shift by a quarter is one by a byte."""
+    parts = (whole[0::8], whole[1::8], whole[2::8], whole[3::8], whole[4::8], whole[5::8], whole[6::8], whole[7::8])
+    return int.from_bytes(b"".join(parts), "little")
+
+
+_ONE, _TWO, _THREE = (int.from_bytes((b"\xff" * count).ljust(4, b"\0") * 8, "little") for count in (1, 2, 3))
+"""The lowest bytes of each word."""
+
+_TURNED_C3 = _turned(_C3.to_bytes(SIZE, "little"))
 
 
 def _step(state: int, block: int, sbox: SBox) -> int:
     """One block mixed into the state."""
     tables = sbox.tables
-    u, v = state, block
-    made: list[int] = []
     before = state.to_bytes(SIZE, "little")
-    halves = _KEY.unpack(before)
-    for number in range(4):
-        if number:
-            u = u >> 64 | (u ^ u >> 64 & _QUARTER) << 192 & _WHOLE
-            if number == 2:
-                u ^= _C3
-            # The same shift with its XOR, twice.
-            v = v >> 128 | (v ^ v >> 64) << 128 & _WHOLE
-        w = (u ^ v).to_bytes(SIZE, "little")
-        # Byte j of each quarter makes word j of the key.
-        key = _KEY.unpack(w[::8] + w[1::8] + w[2::8] + w[3::8] + w[4::8] + w[5::8] + w[6::8] + w[7::8])
-        n1, n2 = all_rounds(tables, key, halves[2 * number], halves[2 * number + 1])
-        made += (n2, n1)
-    words = _MIXED.unpack(before + block.to_bytes(SIZE, "little") + _KEY.pack(*made))
+    h0, h1, h2, h3, h4, h5, h6, h7 = _WORDS.unpack(before)
+    u, v = _turned(before), _turned(block.to_bytes(SIZE, "little"))
+    s1, s0 = all_rounds(tables, _WORDS.unpack((u ^ v).to_bytes(SIZE, "little")), h0, h1)
+    u = u >> 8 & _THREE | ((u ^ u >> 8) & _ONE) << 24
+    # The same shift with its XOR, twice.
+    v = v >> 16 & _TWO | ((v ^ v >> 8) & _TWO) << 16
+    s3, s2 = all_rounds(tables, _WORDS.unpack((u ^ v).to_bytes(SIZE, "little")), h2, h3)
+    u = (u >> 8 & _THREE | ((u ^ u >> 8) & _ONE) << 24) ^ _TURNED_C3
+    v = v >> 16 & _TWO | ((v ^ v >> 8) & _TWO) << 16
+    s5, s4 = all_rounds(tables, _WORDS.unpack((u ^ v).to_bytes(SIZE, "little")), h4, h5)
+    u = u >> 8 & _THREE | ((u ^ u >> 8) & _ONE) << 24
+    v = v >> 16 & _TWO | ((v ^ v >> 8) & _TWO) << 16
+    s7, s6 = all_rounds(tables, _WORDS.unpack((u ^ v).to_bytes(SIZE, "little")), h6, h7)
+    encrypted = _WORDS.pack(s0, s1, s2, s3, s4, s5, s6, s7)
+    words = _MIXED.unpack((state ^ _psi(block)).to_bytes(SIZE, "little") + encrypted)
     mixed: int = reduce(xor, map(mul, words, _MIX))
     return mixed
 
