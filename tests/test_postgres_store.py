@@ -35,6 +35,7 @@ from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.opening import installation, store_of
+from dmtwisted.store.postgres import events as pg_events
 from dmtwisted.store.postgres import sessions, statements
 from dmtwisted.store.postgres.sessions import BRIEFLY, Session, Watched, read_url
 from dmtwisted.store.postgres.store import PostgresStore
@@ -56,6 +57,7 @@ from dmtwisted.store.values import (
 from dmtwisted.store.verification import verify
 from dmtwisted.system.environment import environment
 from tests.change_contract import CHANGES, ChangeContract, change
+from tests.event_contract import EventContract
 from tests.mark_contract import MarkContract
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
@@ -211,6 +213,38 @@ class PostgresStoreTests(PostgresCase, StoreContract, TestCase):
 @skipIf(MISSING, MISSING)
 class PostgresChangeTests(PostgresCase, ChangeContract, TestCase):
     """Changes of the service."""
+
+
+@skipIf(MISSING, MISSING)
+class PostgresEventTests(PostgresCase, EventContract, TestCase):
+    """Events."""
+
+    async def test_uncommitted(self) -> None:
+        """A place is passed when all that took an earlier one are committed, or are gone; no event is skipped."""
+        store = await self.opened()
+        for end in "COMMIT", "ROLLBACK":
+            before = (await store.last_event()).n
+            late = server().connect(DATABASE)
+            self.addCleanup(late.close)
+            cursor = late.cursor()
+            n = (await store.reserve(intent(OTHER, f"late {end}"))).n
+            cursor.execute(
+                f"BEGIN; INSERT INTO seal (device_n, operation_n, content, chain, event) VALUES (2, {n}, '', '', 2)"
+            )
+            await self.sold(store, before + 1)
+            self.looks = 0
+            self.patch(pg_events, "deferLater", self.looked)
+            reading = Deferred.fromCoroutine(store.events(before, 10, []))
+            await self.until(lambda: self.looks > 1)
+            self.assertNoResult(reading)
+            cursor.execute(end)
+            keys = [event.operation.key for event in (await reading).events]
+            self.assertEqual(keys, [f"late {end}"] * (end == "COMMIT") + [f"tag {before + 1}"])
+
+    async def looked(self, clock: Any, seconds: float) -> None:
+        """Count the looks at those that write."""
+        self.looks += 1
+        await deferLater(clock, seconds)
 
 
 @skipIf(MISSING, MISSING)

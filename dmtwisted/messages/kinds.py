@@ -38,8 +38,10 @@ class EventType(StrEnum):
     """Nothing happened on the terminal. `PaymentData`"""
     PAYMENT_UNKNOWN = "payment.unknown"
     """It is not known whether money moved; another event follows. `PaymentData`"""
+    TERMINAL_SETTLED = "terminal.settled"
+    """A terminal's day was settled with the bank. `PaymentData`"""
     TERMINAL_DONE = "terminal.done"
-    """Another task of a terminal, such as its settlement. `PaymentData`"""
+    """Another task of a terminal. `PaymentData`"""
     BATCH_ENDED = "batch.ended"
     """Card payment and receipt as one operation are over. `BatchData`"""
     BATCH_UNKNOWN = "batch.unknown"
@@ -83,7 +85,8 @@ class DocumentData(msgspec.Struct, frozen=True, omit_defaults=True):
     """An operation of a register; ``tag`` is the caller's, empty for what the service did by itself.
 
     ``res`` is 0 or the result code of the refusal. ``documents`` are in their order; closing a shift makes two.
-    ``superseded``: the operation has another outcome by now, which has an event of its own.
+    ``superseded``: the operation has another outcome by now, which has an event of its own; then members that only
+    the outcome knows are left out.
     """
 
     tag: str
@@ -102,7 +105,6 @@ class PaymentData(msgspec.Struct, frozen=True, omit_defaults=True):
     res: int
     begun: str
     sum: float = 0
-    currency: str = ""
     rrn: str = ""
     auth_code: str = ""
     card: str = ""
@@ -174,7 +176,7 @@ class Body(msgspec.Struct, frozen=True):
     type: EventType
     timestamp: str
     device: DeviceName
-    data: Data
+    data: Data | msgspec.Raw
 
 
 class Message(msgspec.Struct, frozen=True):
