@@ -48,7 +48,7 @@ class RulesTests(SynchronousTestCase):
 
     def rules(self, receipts: int = 40, payments: int = 90) -> Rules:
         """The rules at `NOW`; `TILL` needs documents from 100 on and shift 10."""
-        rules = ages(NOW, receipts, payments)
+        rules = ages(NOW, receipts, payments, 30)
         rules.registers[TILL] = Needs(number=100, shift=10, last_z=9)
         return rules
 

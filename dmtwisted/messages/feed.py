@@ -52,7 +52,7 @@ class Feed:
         self._kept: deque[Message] = deque()
         self._from = self._until = self._size = 0
         self._waiting: list[_Waiter] = []
-        self._looking = False
+        self._looking = self._stopped = False
         self._next: IDelayedCall | None = None
 
     async def end(self) -> int:
@@ -62,21 +62,25 @@ class Feed:
         """
         return (await self._store.last_event()).n
 
-    async def place_of(self, name: str) -> int | None:
-        """The place of the message with that id; `None` when it is not in the store, or not any more.
+    async def resume(self, name: str) -> tuple[int, bool]:
+        """The place at which a reader goes on that knows the message with this id, and whether it missed some.
 
+        What retention has removed is missed. An id that is not of this store, as after a restore, goes on at the end.
         A place without the rest of an id is taken as it is.
 
         :raises StoreFailed: when the store cannot be read.
         """
         place, dash, chain = name.partition("-")
-        if not (place.isascii() and place.isdigit() and len(place) <= LONGEST_PLACE):
-            return None
+        end = await self.end()
+        if not (place.isascii() and place.isdigit()) or len(place) > LONGEST_PLACE or int(place) > end:
+            return end, True
         n = int(place)
-        if dash:
-            known = (await self._store.events(n, 1, [])).chain
-            return n if known and known[:4].hex() == chain else None
-        return n
+        if not dash:
+            return n, False
+        known = (await self._store.events(n, 1, [])).chain
+        if not known:
+            return n, True
+        return (n, False) if known[:4].hex() == chain else (end, True)
 
     async def read(self, after: int, limit: int = PAGE, devices: Collection[int] = ()) -> Batch:
         """The next messages after a place, of some devices or of all; at most ``limit``.
@@ -95,7 +99,11 @@ class Feed:
         """Wait until there may be something after a place, at most so long; return whether there may be.
 
         The caller has read everything up to that place.
+
+        :raises StoreFailed: when the service stops.
         """
+        if self._stopped:
+            raise StoreFailed("the service stops")
         if not self._looking_on:
             self._kept.clear()
             self._from = self._until = after
@@ -121,6 +129,7 @@ class Feed:
 
     def stop(self) -> None:
         """Let nobody wait any more."""
+        self._stopped = True
         for waiter in list(self._waiting):
             waiter.end(False)
         self._waiting.clear()
