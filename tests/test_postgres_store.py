@@ -241,6 +241,28 @@ class PostgresEventTests(PostgresCase, EventContract, TestCase):
             keys = [event.operation.key for event in (await reading).events]
             self.assertEqual(keys, [f"late {end}"] * (end == "COMMIT") + [f"tag {before + 1}"])
 
+    async def test_takeover(self) -> None:
+        """A device that another service takes over hands on each of its events once, in its order.
+
+        The cursor of a device is a place in the database, so the new owner goes on where the old one stopped.
+        """
+        first, second = await self.opened_postgres(size=2), self.store("bar", patience=QUICK, size=2)
+        await second.open()
+        for number in (1, 2, 3):
+            await self.sold(first, number)
+        part = await first.events(0, 2, [TILL])
+        late = (await first.reserve(intent(TILL, "late", paper(4)))).n
+        await first.close()
+        self.assertIs(await second.claims.claim(TILL), Claim.TAKEN)
+        second.claims.renewed(TILL)
+        # What the old service left open gets its outcome from the new one.
+        await second.conclude(outcome(late, State.REFUSED))
+        await self.sold(second, 5)
+        rest = await second.events(part.until, 100, [TILL])
+        self.assertEqual([event.operation.key for event in part.events], ["tag 1", "tag 2"])
+        self.assertEqual([event.operation.key for event in rest.events], ["tag 3", "late", "tag 5"])
+        self.assertEqual((await second.events(rest.until, 100, [TILL])).events, [])
+
     async def looked(self, clock: Any, seconds: float) -> None:
         """Count the looks at those that write."""
         self.looks += 1

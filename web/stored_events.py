@@ -110,4 +110,4 @@ def _types(text: str) -> frozenset[EventType]:
     try:
         return frozenset(EventType(one.strip()) for one in text.split(",") if one.strip())
     except ValueError:
-        raise BadSettings("type", f"types of {', '.join(EventType)} are expected") from None
+        raise BadSettings("type", f"one of {', '.join(EventType)} is expected") from None

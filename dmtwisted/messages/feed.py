@@ -103,7 +103,7 @@ class Feed:
         :raises StoreFailed: when the service stops.
         """
         if self._stopped:
-            raise StoreFailed("the service stops")
+            raise StoreFailed("the database is being closed")
         if not self._looking_on:
             self._kept.clear()
             self._from = self._until = after

@@ -73,7 +73,7 @@ def page_of(rows: Iterable[tuple[Any, ...]], limit: int, end: int, chain: bytes,
         event = found.get(n)
         if event is None:
             if code not in _STATES:
-                raise StoreFailed(f"a damaged row: {code!r} is no outcome")
+                raise StoreFailed(f"a damaged row: {code!r} is not a state")
             operation = read_operation(row[_HEAD : _HEAD + WIDTH], kept)
             event = found[n] = EventRow(n, device_n, bytes(seal), _STATES[code], bool(last), operation)
         if row[_HEAD + WIDTH] is not None:

@@ -38,7 +38,7 @@ async def _settled(session: Session) -> int:
             return int(top)
         await deferLater(session.reactor, PAUSE)
         [(writing,)] = await session.ask(_STILL, (writing,))
-    raise StoreFailed("the events cannot be read yet: a transaction does not end")
+    raise StoreFailed("the database did not finish in time")
 
 
 async def events(session: Session, attempt: object, after: int, limit: int, devices: list[int]) -> EventPage:
