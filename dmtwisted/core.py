@@ -25,6 +25,8 @@ from dmtwisted.goods.goods import Goods
 from dmtwisted.homecoming import Homecoming
 from dmtwisted.host_names import HostNames
 from dmtwisted.mail.service import CustomerPost
+from dmtwisted.messages.feed import Feed
+from dmtwisted.messages.kinds import DeviceName
 from dmtwisted.needs import Needs
 from dmtwisted.observing import Observing
 from dmtwisted.outbox import Later, Never, Outbox
@@ -94,6 +96,7 @@ class Core:
         if self.certificate is not None:
             self.certificate.replaced = self.hosts.forget
         self.outbox = Outbox(store, self.clock)
+        self.feed = Feed(store, self.clock, self._device_name)
         self.post = CustomerPost(store, self.settings, self.clock, reactor, config.service.language)
         self.outbox.tell_by(LETTERS, self._tell_mark, MARK_LEASE_S)
         self.outbox.tell_by(MAIL, self.post.mail, POST_LEASE_S)
@@ -181,6 +184,11 @@ class Core:
         self._soon_ready = self.clock.callLater(LATEST_READY, self._now_ready)
         asked.addCallback(lambda _: self._now_ready())
 
+    def _device_name(self, n: int) -> DeviceName:
+        """How events name a device."""
+        found = next((device for device in self.devices if device.row.n == n), None)
+        return DeviceName() if found is None else DeviceName(found.row.dev_id, found.name, found.kind)
+
     async def _tell_mark(self, letter: LetterRow) -> None:
         """Tell the marks service of the register that sold a mark."""
         device = next((device for device in self.devices if device.row.n == letter.device_n), None)
@@ -247,6 +255,7 @@ class Core:
         self.devices.close()
         await self.crew.close()
         self.access.presence.expect(False)
+        self.feed.stop()
         await self.store.close()
 
 

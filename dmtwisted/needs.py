@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
@@ -20,13 +21,14 @@ from dmtwisted.config import BACKUPS
 from dmtwisted.devices.devices import Device, Devices, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.events import Events
+from dmtwisted.messages.kinds import DeviceData, EventType, NeedData
 from dmtwisted.observed import Health, Inquired
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.customers import MAIL, PHONE
 from dmtwisted.registers.marks import LETTERS
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import EVENT, Change, StoreFailed
 from dmtwisted.unfinished import Unfinished, unfinished
 from dmtwisted.watching import state_of
 from dmtwisted.wording import wording
@@ -502,6 +504,11 @@ def of_damage(damage: str) -> list[Need]:
     return [Need("database", "bad", text, advice, "database", link="/dm/main/settings/database")]
 
 
+def _both(text: Text) -> dict[str, str]:
+    """A text in both languages, as events have it."""
+    return {"uk": text.uk, "en": text.en}
+
+
 class Needs:
     """The list as it is now, looked at anew from time to time and when something changed.
 
@@ -531,7 +538,9 @@ class Needs:
         self._looked: float | None = None
         self._files: tuple[float, list[Need]] | None = None
         self._next: IDelayedCall | None = None
-        self._running = self._looking = self._again = False
+        self._running = self._looking = self._again = self._recording = False
+        self._told: dict[tuple[str, str], Need] = {}
+        self._bad: dict[str, str] = {}
 
     def start(self) -> None:
         """Begin to look."""
@@ -596,6 +605,14 @@ class Needs:
         self._looked = self._clock.steady()
         if not first:
             self._tell(before)
+        if self._running and not (self._recording or self._store.damage):
+            self._recording = True
+            try:
+                await self._record()
+            except StoreFailed as error:
+                self.log.warn("what needs a person is not recorded yet: {why}", why=str(error))
+            finally:
+                self._recording = False
         return self.now
 
     def _made(self) -> tuple[Need, ...]:
@@ -623,6 +640,33 @@ class Needs:
         except OSError:
             return []
         return [*of_disk(free), *([] if self._devices.training else of_backup(newest_backup(state, now)))]
+
+    async def _record(self) -> None:
+        """Keep what began or ended since the last time as events; after a start everything is new.
+
+        :raises StoreFailed: when not all of it is kept; the next look does the rest.
+        """
+        ours = {one.row.dev_id: one for one in self._devices if not self._devices.sharing.may_be_another(one.row.n)}
+        for dev_id, device in ours.items():
+            why = device.built.observed.why if isinstance(device.built, Inquired) else None
+            text = "" if why is None else why.words().en
+            if self._bad.get(dev_id, "") != text:
+                data = DeviceData("good") if why is None else DeviceData("bad", why.res.code, _both(why.words()))
+                await self._keep(EventType.DEVICE_CHANGED, device.row.n, data)
+                self._bad[dev_id] = text
+        found = {(need.dev_id, need.code): need for need in self.now if not need.dev_id or need.dev_id in ours}
+        for key, need in {**self._told, **found}.items():
+            device_n = ours[need.dev_id].row.n if need.dev_id in ours else 0
+            if key not in found:
+                await self._keep(EventType.NEED_ENDED, device_n, NeedData(need.code))
+                del self._told[key]
+            elif key not in self._told:
+                data_ = NeedData(need.code, need.level, _both(need.text), _both(need.advice))
+                await self._keep(EventType.NEED_RAISED, device_n, data_)
+                self._told[key] = need
+
+    async def _keep(self, kind: EventType, device_n: int, data: DeviceData | NeedData) -> None:
+        await self._store.record(Change(kind, self._clock.now(), msgspec.json.encode(data), device_n, EVENT))
 
     def _tell(self, before: tuple[Need, ...]) -> None:
         """Publish the needs of each device whose needs changed, and those of the service."""

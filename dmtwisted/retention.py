@@ -1,6 +1,7 @@
 """Remove what is older than the shop wants, in small steps so that sales do not wait (specification 1.11).
 
-Receipts and print jobs are kept for `packdays`, operations of terminals for `paydays`, counted from their end.
+Receipts and print jobs are kept for `packdays`, operations of terminals for `paydays`, events of devices for
+`event_days`, counted from their end.
 Whatever its age, an operation stays
 
 - while its outcome is unknown, and with it everything that its device did later; during an open batch everything
@@ -45,7 +46,7 @@ from dmtwisted.registers import totals
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.seals import link, removal
-from dmtwisted.store.values import CHANGE, AgedRow, Cut, SealRow, State, StoreFailed
+from dmtwisted.store.values import CHANGE, EVENT, AgedRow, Cut, SealRow, State, StoreFailed
 
 EVERY = 3600.0
 """Seconds between two runs."""
@@ -112,18 +113,24 @@ class Rules:
     """What may be removed now.
 
     :param ended_before: for each kind of operation the moment, in milliseconds, before which it must have ended.
+    :param events_before: the same for events of devices, which may go earlier than the seals around them.
     :param registers: what each register needs; `None` for a state that cannot be read.
     :param from_n: for each device the first operation that must stay; under `None` that of all devices.
     """
 
     ended_before: dict[str, int]
     z_before: int
+    events_before: int = 0
     registers: dict[int, Needs | None] = field(default_factory=dict)
     from_n: dict[int | None, int] = field(default_factory=dict)
 
     def young(self, row: AgedRow) -> bool:
-        """Whether nothing of this age is removed, whatever it is."""
+        """Whether nothing of this age is removed but events, whatever it is."""
         return row.at >= max(self.ended_before.values())
+
+    def new(self, row: AgedRow) -> bool:
+        """Whether nothing of this age is removed at all."""
+        return self.young(row) and row.at >= self.events_before
 
     def goes(self, row: AgedRow, since: float = -inf) -> bool:
         """Whether an operation may be removed.
@@ -135,6 +142,8 @@ class Rules:
         if any(row.n >= self.from_n[key] for key in (None, row.device_n) if key in self.from_n):
             return False
         before = self.ended_before.get("pkg" if row.batch else row.kind, 0)
+        if row.kind == EVENT:
+            before = self.events_before
         if any(paper.kind == Z for paper in row.documents):
             before = min(before, self.z_before)
         # A row without an end was inserted from outside; `db check` reports it.
@@ -159,14 +168,14 @@ class Rules:
         )
 
 
-def ages(now: int, receipts: int, payments: int) -> Rules:
+def ages(now: int, receipts: int, payments: int, events: int) -> Rules:
     """The rules at a moment, for so many days."""
     longer = max(receipts, payments)
     before = {kind: now - receipts * DAY for kind in RECEIPTS}
     before |= {kind: now - payments * DAY for kind in PAYMENTS}
     before |= {kind: now - longer * DAY for kind in BATCHES}
     longest = now - max(Z_DAYS, longer) * DAY
-    return Rules(before | {CHANGE: longest}, longest)
+    return Rules(before | {CHANGE: longest}, longest, now - events * DAY)
 
 
 class Retention:
@@ -300,7 +309,7 @@ class Retention:
     async def _rules(self) -> Rules:
         # Read from the store: another service on the same database may have changed them.
         kept = await self._settings.kept()
-        rules = ages(self._clock.now(), kept.packdays, kept.paydays)
+        rules = ages(self._clock.now(), kept.packdays, kept.paydays, kept.event_days)
         for chain in await self._store.chains():
             stored = await self._store.register_state(chain.device_n)
             if stored is not None:
@@ -312,7 +321,7 @@ class Retention:
 
     async def _operations(self, rules: Rules) -> tuple[int, int]:
         """Remove operations; return how many, and the number of the first one that was too young."""
-        after = removed = 0
+        after = removed = passed = 0
         since = -inf
         now = self._clock.now()
         found: dict[int, list[int]] = {}
@@ -320,9 +329,11 @@ class Retention:
         while not self._stopping:
             rows = await self._rested(self._store.aged(after, PAGE))
             # The clock may have been set back meanwhile: one young row among old ones proves nothing.
-            if not rows or all(rules.young(row) for row in rows):
+            if rows and not passed and all(rules.young(row) for row in rows):
+                passed = rows[0].n
+            if not rows or all(rules.new(row) for row in rows):
                 removed += await self._remove(found, 1)
-                return removed, rows[0].n if rows else after + 1
+                return removed, passed or after + 1
             after = rows[-1].n
             for row in rows:
                 if row.at <= now and not self._travels:

@@ -32,6 +32,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     logdays: Annotated[Days, Meta(description="Days that logs are kept")] = 7
     packdays: Annotated[Days, Meta(description="Days that receipts are kept (specification 1.11)")] = 40
     paydays: Annotated[Days, Meta(description="Days that terminal operations are kept (specification 1.11)")] = 90
+    event_days: Annotated[
+        Days, Meta(description="Days that events of devices and needs are kept; others stay with what they tell of")
+    ] = 30
     token: Annotated[str, Meta(description="Token of a cloud cabinet, sealed; nothing here uses it")] = ""
     autoupdate: Annotated[bool, Meta(description="Kept for clients; the service does not update itself")] = False
     autoupdatetime: Annotated[LineText, Meta(description="Kept for clients, as autoupdate")] = ""
@@ -102,7 +105,7 @@ MAIL_SERVER = ("smtp_host", "smtp_port", "smtp_security", "smtp_ca")
 _KEEPS_WHEN_EMPTY = frozenset(
     {
         *SECRETS,
-        *("logdays", "packdays", "paydays", "mail_days", "smtp_port", "smtp_security"),
+        *("logdays", "packdays", "paydays", "event_days", "mail_days", "smtp_port", "smtp_security"),
         *("pf_charcount", "pf_charwidth", "warn_unknown"),
     }
 )

@@ -77,11 +77,15 @@ def translated(batch: str) -> tuple[_Statement, ...]:
 def _translated(tree: Any) -> _Statement:
     if isinstance(tree, exp.Command):
         raise AssertionError(f"the stand-in does not know: {tree.sql('tsql')}")
-    lock = ""
+    first = lock = ""
     for hint in tree.find_all(exp.WithTableHint):
         names = {part.name.upper() for part in hint.expressions}
+        assert names <= {"UPDLOCK", "HOLDLOCK", "REPEATABLEREAD", "TABLOCK"}, names
+        if "TABLOCK" in names:
+            assert isinstance(hint.parent, exp.Table)
+            first = f"LOCK TABLE {hint.parent.name} IN SHARE MODE; "
+            continue
         lock = " FOR UPDATE" if "UPDLOCK" in names else " FOR SHARE"
-        assert names <= {"UPDLOCK", "HOLDLOCK", "REPEATABLEREAD"}, names
     for table in tree.find_all(exp.Table):
         table.set("hints", None)
     for returning in tree.find_all(exp.Returning):
@@ -100,7 +104,7 @@ def _translated(tree: Any) -> _Statement:
         # An index has a name of its own in PostgreSQL, not one within its table.
         tree.set("cluster", None)
     text = tree.sql("postgres").replace(" NULLS FIRST", "").replace(" NULLS LAST", "").replace("%", "%%")
-    return _Statement(re.sub(r"\$(p\w+)", r"%(\1)s", text) + lock, frozenset(bodies))
+    return _Statement(first + re.sub(r"\$(p\w+)", r"%(\1)s", text) + lock, frozenset(bodies))
 
 
 def _created(tree: exp.Create) -> exp.Create:

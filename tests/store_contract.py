@@ -138,6 +138,8 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "unresolved": (None,),
     "register_state": (1,),
     "find_marks": (["Ї🧾"],),
+    "events": (0, 10, [1]),
+    "last_event": (),
     "post": ([Letter("mail", 0, AT, b"\xff")],),
     "next_letter": (["mail"],),
     "take_letters": (["mail"], AT, AT + 1, 10),

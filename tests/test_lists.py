@@ -153,7 +153,7 @@ class ReaderTests(_FileCase):
         questions["find_documents"] = ((DocumentQuery(),), (DocumentQuery(kinds=["z"]),))
         beside = {name for name, asked in questions.items() for each in asked if is_list(BY_NAME[name], pack(each))}
         self.assertEqual(
-            beside, {"find_operations", "find_documents", "sent_documents", "seals", "concluded", "aged"}
+            beside, {"find_operations", "find_documents", "sent_documents", "seals", "concluded", "aged", "events"}
         )
         self.assertTrue(beside < READS)
         for query in (OperationQuery(n=1), OperationQuery(key="a"), OperationQuery([TILL], ["pay"], key="a")):

@@ -6,14 +6,16 @@ import sqlite3
 
 from twisted.trial.unittest import TestCase
 
+from dmtwisted.store import events
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import State, StoreFailed
+from dmtwisted.store.values import EventPage, State, StoreFailed
 from tests.change_contract import ChangeContract
+from tests.event_contract import EventContract
 from tests.mark_contract import MarkContract
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
-from tests.store_contract import ARGUMENTS, TILL, StoreCase, StoreContract, intent
+from tests.store_contract import ARGUMENTS, OTHER, TILL, StoreCase, StoreContract, intent
 
 
 class _Memory(StoreCase):
@@ -44,6 +46,20 @@ class MemoryChangeTests(_Memory, ChangeContract, TestCase):
 
 class MemorySealTests(_Memory, SealContract, RetentionContract, MarkContract, TestCase):
     """The contracts of seals and of what grows old."""
+
+
+class MemoryEventTests(_Memory, EventContract, TestCase):
+    """Events."""
+
+    async def test_look(self) -> None:
+        """A question looks at a limited part, and says how far it came."""
+        store = await self.opened()
+        self.patch(events, "SCANNED", 2)
+        for number in range(1, 8):
+            await self.sold(store, number)
+        await self.sold(store, 8, OTHER)
+        self.assertEqual((await store.events(0, 100, [OTHER])), EventPage([], 3, b""))
+        self.assertEqual([event.operation.key for event in await self.all_of(store, 100, OTHER)], ["tag 8"])
 
 
 class ForgettingTests(_Memory, TestCase):

@@ -293,11 +293,20 @@ class BrokenOffTests(_DatabaseCase):
         # Refused, and sold under the same tag later.
         self.ask("UPDATE operation SET \"key\" = 'again', device_n = 1 WHERE n IN (1, 4, 6)")
         rows = [line for line in self.dump() if line.startswith("INSERT") and "alembic_version" not in line]
-        upgrade(f"sqlite:///{self.path}")
+        upgrade(f"sqlite:///{self.path}", "0005")
         after = [line for line in self.dump() if line.startswith("INSERT") and "alembic_version" not in line]
         self.assertEqual(after, rows)
         twice = "UPDATE operation SET \"key\" = 'again', device_n = 1 WHERE n = 10"
         self.assertRaises(sqlite3.IntegrityError, self.ask, twice)
+
+    def test_no_old_events(self) -> None:
+        """What was sealed before there were events is none; the seals stay as they are."""
+        self.before_seals("rows", 20)
+        upgrade(f"sqlite:///{self.path}", "0005")
+        before = self.ask("SELECT n, device_n, operation_n, content, chain FROM seal ORDER BY n")
+        upgrade(f"sqlite:///{self.path}")
+        self.assertEqual(self.ask("SELECT n, device_n, operation_n, content, chain FROM seal ORDER BY n"), before)
+        self.assertEqual(self.ask("SELECT DISTINCT event FROM seal"), [(0,)])
 
     @skipUnless(hasattr(os, "fork"), "needs fork and kill -9")
     def test_sealed_once_though_killed(self) -> None:

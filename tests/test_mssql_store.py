@@ -33,6 +33,7 @@ from dmtwisted.store.values import Letter, MarkMove, Marks, MarkStep, Reserved, 
 from dmtwisted.store.verification import verify
 from tests import mssql_double
 from tests.change_contract import CHANGES, ChangeContract, change
+from tests.event_contract import EventContract
 from tests.mark_contract import MarkContract
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
@@ -126,6 +127,37 @@ class MssqlStoreTests(MssqlCase, StoreContract, TestCase):
 @skipIf(MISSING, MISSING)
 class MssqlChangeTests(MssqlCase, ChangeContract, TestCase):
     """Changes of the service."""
+
+
+@skipIf(MISSING, MISSING)
+class MssqlEventTests(MssqlCase, EventContract, TestCase):
+    """Events."""
+
+    async def test_uncommitted(self) -> None:
+        """A place is passed when all that took an earlier one are committed, or are gone; no event is skipped."""
+        store = await self.opened()
+        for end in "COMMIT", "ROLLBACK":
+            before = (await store.last_event()).n
+            late = server().connect(REAL)
+            self.addCleanup(late.close)
+            cursor = late.cursor()
+            n = (await store.reserve(intent(OTHER, f"late {end}"))).n
+            cursor.execute(
+                "BEGIN; SET search_path TO dbo; INSERT INTO seal (device_n, operation_n, content, chain, event) "
+                f"VALUES (2, {n}, '', '', 2)"
+            )
+            await self.sold(store, before + 1)
+            reading = Deferred.fromCoroutine(store.events(before, 10, []))
+            await self.until(self.waits)
+            self.assertNoResult(reading)
+            cursor.execute(end)
+            keys = [event.operation.key for event in (await reading).events]
+            self.assertEqual(keys, [f"late {end}"] * (end == "COMMIT") + [f"tag {before + 1}"])
+
+    def waits(self) -> bool:
+        """Whether a session waits for a lock."""
+        rows = server().run("SELECT count(*) FROM pg_locks WHERE NOT granted", REAL)
+        return bool(rows[0][0])
 
 
 @skipIf(MISSING, MISSING)

@@ -460,12 +460,16 @@ class SettingsPageTests(PageCase):
         """The page shows how long receipts and terminal operations are kept, and its form changes that."""
         page = self.page("/dm/main/settings")
         shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
-        self.assertEqual(shown, {"packdays": "40", "paydays": "90", "logdays": "7", "pf_charcount": "48"})
+        self.assertEqual(
+            shown, {"packdays": "40", "paydays": "90", "event_days": "30", "logdays": "7", "pf_charcount": "48"}
+        )
         changes = {"packdays": 50, "paydays": 100}
         self.assertEqual(self.request("POST", "/dm/main/api/v1/settings", changes).json["res"], 0)
         page = self.page("/dm/main/settings")
         shown = {str(found["name"]): found["value"] for found in page.all("input", type="number")}
-        self.assertEqual(shown, {"packdays": "50", "paydays": "100", "logdays": "7", "pf_charcount": "48"})
+        self.assertEqual(
+            shown, {"packdays": "50", "paydays": "100", "event_days": "30", "logdays": "7", "pf_charcount": "48"}
+        )
 
     def test_keys(self) -> None:
         """Keys for programs are listed by their names, never by themselves."""

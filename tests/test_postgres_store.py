@@ -35,6 +35,7 @@ from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.opening import installation, store_of
+from dmtwisted.store.postgres import events as pg_events
 from dmtwisted.store.postgres import sessions, statements
 from dmtwisted.store.postgres.sessions import BRIEFLY, Session, Watched, read_url
 from dmtwisted.store.postgres.store import PostgresStore
@@ -56,6 +57,7 @@ from dmtwisted.store.values import (
 from dmtwisted.store.verification import verify
 from dmtwisted.system.environment import environment
 from tests.change_contract import CHANGES, ChangeContract, change
+from tests.event_contract import EventContract
 from tests.mark_contract import MarkContract
 from tests.postgres_server import MISSING, PASSWORD, server
 from tests.retention_contract import RetentionContract
@@ -211,6 +213,60 @@ class PostgresStoreTests(PostgresCase, StoreContract, TestCase):
 @skipIf(MISSING, MISSING)
 class PostgresChangeTests(PostgresCase, ChangeContract, TestCase):
     """Changes of the service."""
+
+
+@skipIf(MISSING, MISSING)
+class PostgresEventTests(PostgresCase, EventContract, TestCase):
+    """Events."""
+
+    async def test_uncommitted(self) -> None:
+        """A place is passed when all that took an earlier one are committed, or are gone; no event is skipped."""
+        store = await self.opened()
+        for end in "COMMIT", "ROLLBACK":
+            before = (await store.last_event()).n
+            late = server().connect(DATABASE)
+            self.addCleanup(late.close)
+            cursor = late.cursor()
+            n = (await store.reserve(intent(OTHER, f"late {end}"))).n
+            cursor.execute(
+                f"BEGIN; INSERT INTO seal (device_n, operation_n, content, chain, event) VALUES (2, {n}, '', '', 2)"
+            )
+            await self.sold(store, before + 1)
+            self.looks = 0
+            self.patch(pg_events, "deferLater", self.looked)
+            reading = Deferred.fromCoroutine(store.events(before, 10, []))
+            await self.until(lambda: self.looks > 1)
+            self.assertNoResult(reading)
+            cursor.execute(end)
+            keys = [event.operation.key for event in (await reading).events]
+            self.assertEqual(keys, [f"late {end}"] * (end == "COMMIT") + [f"tag {before + 1}"])
+
+    async def test_takeover(self) -> None:
+        """A device that another service takes over hands on each of its events once, in its order.
+
+        The cursor of a device is a place in the database, so the new owner goes on where the old one stopped.
+        """
+        first, second = await self.opened_postgres(size=2), self.store("bar", patience=QUICK, size=2)
+        await second.open()
+        for number in (1, 2, 3):
+            await self.sold(first, number)
+        part = await first.events(0, 2, [TILL])
+        late = (await first.reserve(intent(TILL, "late", paper(4)))).n
+        await first.close()
+        self.assertIs(await second.claims.claim(TILL), Claim.TAKEN)
+        second.claims.renewed(TILL)
+        # What the old service left open gets its outcome from the new one.
+        await second.conclude(outcome(late, State.REFUSED))
+        await self.sold(second, 5)
+        rest = await second.events(part.until, 100, [TILL])
+        self.assertEqual([event.operation.key for event in part.events], ["tag 1", "tag 2"])
+        self.assertEqual([event.operation.key for event in rest.events], ["tag 3", "late", "tag 5"])
+        self.assertEqual((await second.events(rest.until, 100, [TILL])).events, [])
+
+    async def looked(self, clock: Any, seconds: float) -> None:
+        """Count the looks at those that write."""
+        self.looks += 1
+        await deferLater(clock, seconds)
 
 
 @skipIf(MISSING, MISSING)

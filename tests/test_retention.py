@@ -19,7 +19,7 @@ from dmtwisted.retention import DAY, DOUBT, EVERY, LEAP, Z_DAYS, Needs, Retentio
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import AgedPaper, AgedRow, OperationQuery, State, StoreFailed
+from dmtwisted.store.values import EVENT, AgedPaper, AgedRow, Change, OperationQuery, State, StoreFailed
 from dmtwisted.store.verification import Wrong, verify
 from tests.specification import promises
 from tests.store_contract import AT, OTHER, TILL, intent, outcome, paper
@@ -48,7 +48,7 @@ class RulesTests(SynchronousTestCase):
 
     def rules(self, receipts: int = 40, payments: int = 90) -> Rules:
         """The rules at `NOW`; `TILL` needs documents from 100 on and shift 10."""
-        rules = ages(NOW, receipts, payments)
+        rules = ages(NOW, receipts, payments, 30)
         rules.registers[TILL] = Needs(number=100, shift=10, last_z=9)
         return rules
 
@@ -333,6 +333,24 @@ class RetentionTests(RetentionCase):
         self.clock.pump([0.01] * 100)
         self.assertEqual(self.left(self.store), [7, 6, 3])
         self.now(retention.stop())
+
+
+class EventDaysTests(RetentionCase):
+    """Events of devices, which are kept for a shorter time."""
+
+    days = 31
+
+    def test_events(self) -> None:
+        """They go by themselves: the receipts around them stay with their seals, and with their events."""
+        for at in (AT, AT + int(2 * DAY)):
+            self.now(self.store.record(Change("need.raised", at, b"{}", TILL, EVENT)))
+        before = [seal.n for seal in self.now(self.store.seals(0, 100))]
+        self.assertEqual(self.now(self.retention(self.store).remove()), 1)
+        self.assertEqual(self.left(self.store), [7, 6, 5, 4, 3, 2, 1])
+        self.assertEqual([seal.n for seal in self.now(self.store.seals(0, 100))], [*before, before[-1] + 1])
+        kinds = [event.operation.kind for event in self.now(self.store.events(0, 100, [])).events]
+        self.assertEqual(kinds, ["fiscal"] * 7 + [EVENT])
+        self.assertIs(self.now(verify(self.store)), None)
 
 
 class LeapTests(RetentionCase):

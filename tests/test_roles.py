@@ -61,6 +61,7 @@ namci- GET /dm/lasttransaction
 -amciw GET /dm/api/v3/devices/{dev_id}
 -amciw GET /dm/api/v3/drivers
 -amciw GET /dm/api/v3/events
+-amciw GET /dm/api/v3/events/stored
 -amciw GET /dm/main/api/v1/dashboard
 -amciw GET /dm/api/v1/sys_info
 -amciw GET /dm/main/me

@@ -34,6 +34,7 @@ from dmtwisted.store.sqlite.wire import BY_NAME, DONE, Deframer, frame, pack
 from dmtwisted.store.values import OperationQuery, State, StoreDamaged, StoreFailed
 from dmtwisted.system import processes
 from tests.change_contract import ChangeContract
+from tests.event_contract import EventContract
 from tests.mark_contract import MarkContract
 from tests.retention_contract import RetentionContract
 from tests.seal_contract import SealContract
@@ -235,6 +236,10 @@ class SqliteStoreTests(_SqliteCase, StoreContract, TestCase):
 
 class SqliteChangeTests(_SqliteCase, ChangeContract, TestCase):
     """Changes of the service."""
+
+
+class SqliteEventTests(_SqliteCase, EventContract, TestCase):
+    """Events."""
 
 
 class SqliteSealTests(_SqliteCase, SealContract, RetentionContract, MarkContract, TestCase):

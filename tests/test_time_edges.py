@@ -102,7 +102,7 @@ class LimitTests(RegisterCase):
 
     def test_40_and_90_days(self) -> None:
         """Data are kept for their full number of days; a millisecond later they may be deleted."""
-        rules = ages(NOW, 40, 90)
+        rules = ages(NOW, 40, 90, 30)
         for kind, days in (("fiscal", 40), ("untagged", 40), ("doc", 40), ("pay", 90), ("pkg", 90)):
             at_edge = aged(kind, days)
             self.assertFalse(rules.goes(at_edge), kind)

@@ -48,6 +48,7 @@ ROOMS = (
     "dmtwisted.store",
     "dmtwisted.outbox",
     "dmtwisted.events",
+    "dmtwisted.messages",
     "dmtwisted.changes",
     "dmtwisted.setting_row",
     "dmtwisted.devices.driver",

@@ -6,7 +6,8 @@ Browsers read this format by themselves (`EventSource`): each event has an id, a
     event: task_ended
     data: {"device":"test","type":1,"task":1,"tag":"...","res":0,"errortxt":""}
 
-docs/web-interface.md#events lists the kinds. ``missed`` in a ``hello`` says that events may have been lost since the
+docs/web-interface.md#events lists the kinds. With ``?stored=1`` the events are those of the store, which outlive a
+restart (docs/events.md). ``missed`` in a ``hello`` says that events may have been lost since the
 id that the client sent; the client then loads everything again. A comment is sent every `HEARTBEAT` seconds, so that
 both ends notice a broken connection.
 """
@@ -19,7 +20,9 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IPushProducer
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -31,7 +34,10 @@ from dmtwisted.access.throttle import THIS_MACHINE, group_of
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices
 from dmtwisted.events import Event, Events
+from dmtwisted.messages.feed import Feed
+from dmtwisted.messages.kinds import Message
 from dmtwisted.results import Refused, Res, Text
+from dmtwisted.store.values import StoreFailed
 from dmtwisted.watching import Watching
 from web.answers import error_answer, language_of, not_allowed
 from web.rights import may, permit_of
@@ -58,6 +64,16 @@ NEEDS = {
 }
 """Kinds of events for those alone who may use a route."""
 
+STORED = (
+    ("settings.", "GET /dm/api/v3/changes"),
+    *((kind, "GET /dm/api/v3/receipts") for kind in ("document.", "shift.", "offline.", "payment.", "terminal.")),
+    *((kind, "GET /dm/api/v3/receipts") for kind in ("batch.", "paper.")),
+)
+"""The same for stored events, by how their types begin."""
+
+PORTION = 100
+"""Stored events that are sent together."""
+
 ASK_AGAIN = 30
 """Seconds after which a refused listener may try again."""
 
@@ -68,7 +84,13 @@ class EventStream(Resource):
     isLeaf = True
 
     def __init__(
-        self, devices: Devices, events: Events, access: Access, clock: ServiceClock, default_language: str
+        self,
+        devices: Devices,
+        events: Events,
+        feed: Feed,
+        access: Access,
+        clock: ServiceClock,
+        default_language: str,
     ) -> None:
         super().__init__()
         self._events, self._clock, self._default_language = events, clock, default_language
@@ -76,7 +98,8 @@ class EventStream(Resource):
         access.listeners.append(self._send_away)
         self._watching = Watching(devices, events, clock)
         self._service = f"{clock.now():x}"
-        self._connections: set[Connection] = set()
+        self._connections: set[Line] = set()
+        self._feed = feed
 
     def render(self, request: Request) -> int | bytes:
         """Start to send events."""
@@ -89,6 +112,12 @@ class EventStream(Resource):
             refused = Refused(Res.NOT_NOW, note=note)
             return error_answer(request, 503, refused, language_of(request, self._default_language))
         permit, asked = permit_of(request), request.args or {}
+        if asked.get(b"stored") == [b"1"]:
+            stored = StoredConnection(request, self._feed, self._clock, stored_filter(permit), who)
+            self._connections.add(stored)
+            request.notifyFinish().addBoth(self._left, stored)
+            stored.begin(self._service)
+            return NOT_DONE_YET
         connection = Connection(request, self._events, self._clock, self._filter(permit), who)
         self._connections.add(connection)
         connection.page = asked.get(b"page") == [b"1"]
@@ -133,12 +162,24 @@ class EventStream(Resource):
 
         return concerns
 
-    def _left(self, reason: Failure | None, connection: Connection) -> None:
+    def _left(self, reason: Failure | None, connection: Line) -> None:
         connection.end()
         self._connections.discard(connection)
         self._events.pages -= connection.page
-        if not self._connections:
+        if not any(isinstance(other, Connection) for other in self._connections):
             self._watching.stop()
+
+
+def stored_filter(permit: Permit) -> Callable[[Message], bool]:
+    """Whether a stored event is of a device that ``permit`` covers, and tells nothing that it may not read."""
+    unseen = tuple(begin for begin, route in STORED if not may(permit, route))
+
+    def concerns(message: Message) -> bool:
+        if message.type.startswith(unseen):
+            return False
+        return not permit.bound or (bool(message.device.id) and permit.covers(message.device.id))
+
+    return concerns
 
 
 _TOO_MANY = Text("забагато слухачів", "too many listeners")
@@ -149,28 +190,27 @@ _TOO_MANY_OF_ONE = Text(
 
 
 @implementer(IPushProducer)
-class Connection:
-    """One listener. It misses events while it is too slow, and gets a ``hello`` with ``missed`` afterwards.
+class Line:
+    """The connection of one listener.
 
     One that takes nothing at all for `DEAD_AFTER` seconds is closed, so that it keeps no other one away.
 
-    :param concerns: whether the listener may hear of an event.
     :param who: its address, as `group_of` has it.
     """
 
-    def __init__(
-        self, request: Request, events: Events, clock: ServiceClock, concerns: Callable[[Event], bool], who: str
-    ) -> None:
-        self._request, self._events, self._clock, self._concerns = request, events, clock, concerns
+    page = False
+    """Whether it is an open page."""
+
+    def __init__(self, request: Request, clock: ServiceClock, who: str) -> None:
+        self._request, self._clock = request, clock
         self.permit, self.who = permit_of(request), who
         self._paused_for = 0.0
-        self._paused = self._lost = False
+        self._paused = False
         self._beat: IDelayedCall | None = None
         self._service = ""
-        self.page = False
 
     def begin(self, service: str) -> None:
-        """Send ``hello``, the missed events, and then each new one.
+        """Send ``hello`` and the events.
 
         :param service: a name of this run of the service; another name means a restart.
         """
@@ -182,17 +222,15 @@ class Connection:
         request.setHeader(b"x-accel-buffering", b"no")
         since = (request.getHeader(b"last-event-id") or b"").decode("latin-1")
         request.registerProducer(self, True)
-        before, missed = self._events.listen(self._send, since)
-        request.write(b"retry: %d\n" % RETRY)
-        self._hello(missed)
-        for event in before:
-            self._send(event)
         self._beat = self._clock.callLater(HEARTBEAT, self._heartbeat)
+        self._go_on(since)
+
+    def _go_on(self, since: str) -> None:
+        """Send everything after the event with this id."""
+        raise NotImplementedError
 
     def end(self) -> None:
         """The connection is closed."""
-        self._events.leave(self._send)
-        self._events.retire(self.take)
         if self._beat is not None and self._beat.active():
             self._beat.cancel()
 
@@ -205,19 +243,8 @@ class Connection:
         self._request.unregisterProducer()
         self._request.finish()
 
-    def _send(self, event: Event) -> None:
-        if not self._concerns(event):
-            return
-        self._write(
-            b"id: %b\nevent: %b\ndata: %b\n\n" % (event.name.encode(), event.kind.encode(), _encode(event.data))
-        )
-
-    def take(self, event: Event) -> bool:
-        """Send an event of a customer; whether the listener gets it."""
-        if self._paused or not self._concerns(event):
-            return False
-        self._send(event)
-        return True
+    def _event(self, name: str, kind: str, data: bytes) -> None:
+        self._write(b"id: %b\nevent: %b\ndata: %b\n\n" % (name.encode(), kind.encode(), data))
 
     def _heartbeat(self) -> None:
         self._paused_for = self._paused_for + HEARTBEAT if self._paused else 0.0
@@ -228,9 +255,7 @@ class Connection:
         self._beat = self._clock.callLater(HEARTBEAT, self._heartbeat)
 
     def _write(self, data: bytes) -> None:
-        if self._paused:
-            self._lost = True
-        else:
+        if not self._paused:
             self._request.write(data)
 
     # The listener's connection (IPushProducer)
@@ -242,13 +267,137 @@ class Connection:
     def resumeProducing(self) -> None:
         """The client is ready again."""
         self._paused = False
-        if self._lost:
-            self._lost = False
-            self._hello(missed=True)
 
     def stopProducing(self) -> None:
         """The client has disconnected."""
         self.end()
+
+
+class Connection(Line):
+    """A listener to what happens now. It misses events while it is too slow, and then gets a ``hello`` with
+    ``missed``.
+
+    :param concerns: whether the listener may hear of an event.
+    """
+
+    def __init__(
+        self, request: Request, events: Events, clock: ServiceClock, concerns: Callable[[Event], bool], who: str
+    ) -> None:
+        super().__init__(request, clock, who)
+        self._events, self._concerns = events, concerns
+        self._lost = False
+
+    def _go_on(self, since: str) -> None:
+        before, missed = self._events.listen(self._send, since)
+        self._request.write(b"retry: %d\n" % RETRY)
+        self._hello(missed)
+        for event in before:
+            self._send(event)
+
+    def end(self) -> None:
+        """The connection is closed."""
+        self._events.leave(self._send)
+        self._events.retire(self.take)
+        super().end()
+
+    def _send(self, event: Event) -> None:
+        if self._concerns(event):
+            self._event(event.name, event.kind, _encode(event.data))
+
+    def take(self, event: Event) -> bool:
+        """Send an event of a customer; whether the listener gets it."""
+        if self._paused or not self._concerns(event):
+            return False
+        self._send(event)
+        return True
+
+    def _write(self, data: bytes) -> None:
+        if self._paused:
+            self._lost = True
+        super()._write(data)
+
+    def resumeProducing(self) -> None:
+        """The client is ready again."""
+        super().resumeProducing()
+        if self._lost:
+            self._lost = False
+            self._hello(missed=True)
+
+
+class StoredConnection(Line):
+    """A listener to the events of the store: it misses none, and gets each once, in order.
+
+    A slow one gets the next part when it has taken the one before.
+    """
+
+    log = Logger()
+
+    def __init__(
+        self, request: Request, feed: Feed, clock: ServiceClock, concerns: Callable[[Message], bool], who: str
+    ) -> None:
+        super().__init__(request, clock, who)
+        self._feed, self._concerns = feed, concerns
+        self._ready: Deferred[None] | None = None
+        self._ended = False
+        self._pumping: Deferred[None] | None = None
+
+    def _go_on(self, since: str) -> None:
+        self._request.write(b"retry: %d\n" % RETRY)
+        self._pumping = Deferred.fromCoroutine(self._pump(since))
+        self._pumping.addErrback(self._broken)
+
+    async def _pump(self, since: str) -> None:
+        place, missed = await self._feed.resume(since) if since else (await self._feed.end(), False)
+        self._hello(missed)
+        while not self._ended:
+            batch = await self._feed.read(place, PORTION)
+            for message in batch.messages:
+                if self._concerns(message):
+                    self._event(message.id, message.type, message.body)
+            moved, place = batch.until > place, batch.until
+            if self._held:
+                self._ready = Deferred()
+                await self._ready
+            elif not moved:
+                await self._feed.more(place, HEARTBEAT)
+
+    @property
+    def _held(self) -> bool:
+        return self._paused and not self._ended
+
+    def _broken(self, why: Failure) -> None:
+        """The store cannot be read, or the listener is gone; who comes back goes on where it was."""
+        if why.check(StoreFailed, CancelledError) is None:
+            self.log.failure("events could not be sent", why)
+        if not self._ended:
+            self.close()
+
+    def _write(self, data: bytes) -> None:
+        # Of a part that has begun nothing is left out: it is small.
+        if not self._ended:
+            self._request.write(data)
+
+    def _heartbeat(self) -> None:
+        if self._paused and self._paused_for + HEARTBEAT < DEAD_AFTER:
+            # What waits already would only grow.
+            self._paused_for += HEARTBEAT
+            self._beat = self._clock.callLater(HEARTBEAT, self._heartbeat)
+        else:
+            super()._heartbeat()
+
+    def end(self) -> None:
+        """The connection is closed."""
+        super().end()
+        self._ended = True
+        if self._pumping is not None:
+            self._pumping.cancel()
+
+    def resumeProducing(self) -> None:
+        """The client is ready again."""
+        super().resumeProducing()
+        if self._ready is not None:
+            ready, self._ready = self._ready, None
+            ready.callback(None)
 
 
 _encode = msgspec.json.Encoder().encode

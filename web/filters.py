@@ -51,10 +51,10 @@ def page_of(given: Mapping[str, str]) -> tuple[int, int]:
 
     :raises BadSettings: when one of them is not a number in its range.
     """
-    return _whole(given, "page", 1, 10**9), _whole(given, "page_size", PAGE_SIZE, LARGEST_PAGE)
+    return whole(given, "page", 1, 10**9), whole(given, "page_size", PAGE_SIZE, LARGEST_PAGE)
 
 
-def _whole(given: Mapping[str, str], name: str, default: int, largest: int) -> int:
+def whole(given: Mapping[str, str], name: str, default: int, largest: int) -> int:
     text = given.get(name, "")
     if not text:
         return default

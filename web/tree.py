@@ -44,6 +44,7 @@ from web.rights import permit_of, refusal_of, route_of
 from web.selling import SellingApi
 from web.sessions import SessionApi
 from web.settings import SettingsApi
+from web.stored_events import StoredEventApi
 from web.support import Database, SupportApi
 from web.tax_key import TaxKeyApi
 from web.training import TrainingApi
@@ -205,7 +206,10 @@ class Tree:
         self._serve(AccountsApi(core, language), v3 + b"/accounts")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")
-        self._mount(v3 + b"/events", EventStream(devices, dispatcher.events, core.access, core.clock, language))
+        self._mount(
+            v3 + b"/events", EventStream(devices, dispatcher.events, core.feed, core.access, core.clock, language)
+        )
+        self._serve(StoredEventApi(core, language), v3 + b"/events/stored")
         self._serve(DocumentApi(self.paths, core.clock, language), v3 + b"/openapi.json", v3 + b"/postman.json")
         if core.config.service.training:
             self._serve(TrainingApi(core.clock, core.changes, core.retention.soon, language), v3 + b"/training")

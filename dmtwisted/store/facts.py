@@ -16,7 +16,7 @@ import msgspec
 from dmtwisted.clock import ServiceClock
 from dmtwisted.config import Config
 from dmtwisted.store.interface import IStore
-from dmtwisted.store.values import CHANGE, DocumentQuery, OperationQuery, State, StoreFailed
+from dmtwisted.store.values import CHANGE, EVENT, DocumentQuery, OperationQuery, State, StoreFailed
 
 UNFINISHED = (State.INTENDED, State.UNKNOWN)
 
@@ -88,7 +88,9 @@ def facts_of_file(file: Path) -> Facts:
             (receipts, oldest) = db.execute(
                 "SELECT count(*), min(at) FROM document WHERE state = ?", (State.DONE,)
             ).fetchone()
-            (operations,) = db.execute("SELECT count(*) FROM operation WHERE kind <> ?", (CHANGE,)).fetchone()
+            (operations,) = db.execute(
+                "SELECT count(*) FROM operation WHERE kind NOT IN (?, ?)", (CHANGE, EVENT)
+            ).fetchone()
             (unfinished,) = db.execute("SELECT count(*) FROM operation WHERE state IN (?, ?)", UNFINISHED).fetchone()
             (revision,) = db.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:

@@ -7,6 +7,7 @@ Every store keeps the same promises, and one contract suite checks them:
 * a verb that fails with `StoreFailed` may or may not have happened; the caller reads again to find out;
 * a verb that gives an operation its outcome also seals it (`dmtwisted.store.seals`), and so does each verb that
   changes the operation afterwards;
+* the seal of an outcome is its event (`IStore.events`): nothing else is written for it;
 * a verb that is given a `values.Change` keeps it in the same transaction, sealed like an outcome;
 * what a verb returns is committed: no caller sees a row that a crash could still take away.
 """
@@ -244,6 +245,21 @@ class IStore(ABC):
     @_reads
     async def find_letters(self, kinds: list[str], dead: bool, limit: int) -> list[values.LetterRow]:
         """Letters that wait, or dead ones, oldest first."""
+
+    # Events
+
+    @_reads
+    async def events(self, after: int, limit: int, devices: list[int]) -> values.EventPage:
+        """The next events after the place ``after``, at most ``limit``, of some devices or of all.
+
+        The places of a device are in the order of its outcomes, and no event appears at or before ``until`` later.
+        One question looks at a bounded number of rows, so there may be more although it found none: then ``until`` is
+        beyond ``after``. An operation that retention has removed is no event any more.
+        """
+
+    @_reads
+    async def last_event(self) -> values.EventPlace:
+        """The place after which everything is still to come."""
 
     # Verification: was the journal changed from outside?
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from dmtwisted.store.values import (
     CHANGE,
+    EVENT,
     DocumentQuery,
     DocumentRow,
     OperationQuery,
@@ -108,7 +109,7 @@ def operations_wanted(query: OperationQuery, mark: str, keep: Text = same) -> Co
     if query.kinds:
         found.among("kind", query.kinds)
     else:
-        found.when(f"kind <> '{CHANGE}'")
+        found.when(f"kind <> '{CHANGE}' AND kind <> '{EVENT}'")
     found.among("state", [state.value for state in query.states])
     found.compare(
         ('"key" =', keep(query.key) or None),

@@ -83,7 +83,7 @@ operation = Table(
     metadata,
     Column("n", _number, primary_key=True, autoincrement=True, comment="order of the journal"),
     Column("device_n", _number, nullable=False, comment="the device; stays when the device is deleted"),
-    Column("kind", _text(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg, change"),
+    Column("kind", _text(8), nullable=False, comment="fiscal, untagged, pay, doc, pkg, change, event"),
     Column("task", Integer, nullable=False, comment="task number inside the kind"),
     Column("key", _text(200), nullable=False, comment="tag or transaction_id"),
     Column("fingerprint", LargeBinary, nullable=False, comment="hash of what was asked for"),
@@ -235,6 +235,7 @@ seal = Table(
     Column("operation_n", _number, nullable=False, comment="the operation; 0: a mark of retention"),
     Column("content", LargeBinary, nullable=False, comment="SHA-256 of the operation with its documents"),
     Column("chain", LargeBinary, nullable=False, comment="SHA-256 of the seal before it and of this one"),
+    Column("event", Integer, nullable=False, server_default="0", comment="0: none; 1 done, 2 refused, 3 unknown"),
     Index("seal_operation", "operation_n"),
     sqlite_autoincrement=True,
 )

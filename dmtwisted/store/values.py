@@ -50,18 +50,23 @@ class DeviceRow(msgspec.Struct, frozen=True, array_like=True):
 CHANGE = "change"
 """The kind of operation that records a change of the service itself (`dmtwisted.changes`)."""
 
+EVENT = "event"
+"""The kind of operation that records an event without another operation: of a device, of what needs a person."""
+
 
 class Change(msgspec.Struct, frozen=True, array_like=True):
     """A change of the service, kept as an operation of the kind `CHANGE` that is done at once.
 
     ``subject`` is the kind of thing that was changed, ``request`` the rest as JSON; ``device_n`` is 0 for what is no
-    device, and for a device that gets its number with the same verb.
+    device, and for a device that gets its number with the same verb. With the kind `EVENT` it is no change of a
+    person's but something that the service noticed, and ``subject`` is the type of the event.
     """
 
     subject: str
     at: int
     request: bytes
     device_n: int = 0
+    kind: str = CHANGE
 
 
 class DocumentIntent(msgspec.Struct, frozen=True, array_like=True):
@@ -335,6 +340,41 @@ class SealRow(msgspec.Struct, frozen=True, array_like=True):
     chain: bytes
     actual: bytes | None
     newest: bool
+
+
+class EventRow(msgspec.Struct, frozen=True, array_like=True):
+    """An event: an operation got an outcome.
+
+    It is the seal of that outcome, so it is in the store exactly when the outcome is. ``n`` is the place of the seal,
+    ``chain`` its chain hash, ``state`` the outcome. ``operation`` is the operation as it is now, with its documents,
+    whose bodies (`value`, `sent`) are left empty; while ``last`` is false it has got another outcome since.
+    """
+
+    n: int
+    device_n: int
+    chain: bytes
+    state: State
+    last: bool
+    operation: OperationRow
+
+
+class EventPage(msgspec.Struct, frozen=True, array_like=True):
+    """The next events after a place, in their order.
+
+    ``until`` is the place up to which they are all that there are, and ever will be: the next question goes on there.
+    ``chain`` is the chain hash at the place that was asked for, empty when no seal is there (any more).
+    """
+
+    events: list[EventRow]
+    until: int
+    chain: bytes
+
+
+class EventPlace(msgspec.Struct, frozen=True, array_like=True):
+    """The place of the newest event, 0 when there is none, and the chain hash there."""
+
+    n: int
+    chain: bytes
 
 
 class ConcludedRow(msgspec.Struct, frozen=True, array_like=True):

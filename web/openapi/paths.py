@@ -52,6 +52,7 @@ from web.receipts import DocumentList, ReceiptMail, ReceiptPosted, WholeDocument
 from web.selling import Basket, ReturnAsked, ReturnSums
 from web.sessions import Credentials
 from web.settings import Dashboard, SettingsRecord, SystemInfo
+from web.stored_events import LARGEST_LIMIT, LONGEST_WAIT, StoredEventPage
 from web.support import DatabaseChecked, DatabaseRecord, LogLines
 from web.tax_key import ExaminedKeyRecord
 from web.training import ClockMove, ClockState
@@ -325,7 +326,23 @@ ENTRIES: dict[str, Entry] = {
     f"GET {V3}/events": Entry(
         "watching",
         {200: EVENTS, 503: Error},
-        text="Events of the service as server-sent events; docs/web-interface.md lists them.",
+        query=(Query("stored", "`1` for the events of the store, which outlive a restart.", {"enum": ["1"]}),),
+        text="Events of the service as server-sent events; docs/web-interface.md and docs/events.md list them.",
+    ),
+    f"GET {V3}/events/stored": Entry(
+        "watching",
+        {200: StoredEventPage},
+        query=(
+            Query(
+                "after",
+                "`next` of the answer before, or the id of an event; all that is kept without it.",
+                {"type": "string"},
+            ),
+            Query("limit", "The most events.", {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT}),
+            Query("device", "Name or id of a device.", {"type": "string"}),
+            Query("type", "Types, with commas between them.", {"type": "string"}),
+            Query("wait", "Seconds to wait for an event.", {"type": "integer", "maximum": LONGEST_WAIT}),
+        ),
     ),
     f"GET {V3}/tls": Entry("watching", {200: CertificateStatus}),
     f"POST {V3}/tls": Entry(

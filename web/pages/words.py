@@ -503,6 +503,7 @@ _W: dict[str, tuple[str, str]] = {
     # settings of the service
     "keeping": ("Скільки зберігати", "How long things are kept"),
     "packdays": ("Чеки, днів", "Receipts, days"),
+    "event_days": ("Події пристроїв, днів", "Events of devices, days"),
     "paydays": ("Операції терміналів, днів", "Terminal operations, days"),
     "logdays": ("Журнал роботи, днів", "Logs, days"),
     "supmail": ("Ел. пошта підтримки", "Support email"),

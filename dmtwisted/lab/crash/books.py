@@ -158,7 +158,8 @@ def judge_journal(rows: Rows, may_stay_open: str = "") -> tuple[dict[str, list[E
             found.other.append(f"{name}: the operation {key} is still {became}")
     for name, key, times in rows(
         'SELECT device.name, "key", count(*) FROM operation JOIN device ON device.n = device_n '
-        "WHERE state = 'done' AND operation.kind <> 'change' GROUP BY 1, 2, operation.kind HAVING count(*) > 1"
+        "WHERE state = 'done' AND operation.kind NOT IN ('change', 'event') "
+        "GROUP BY 1, 2, operation.kind HAVING count(*) > 1"
     ):
         found.doubled.append(f"{name}: the journal has {key} {times} times")
     return journal, found

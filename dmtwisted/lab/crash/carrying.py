@@ -65,7 +65,9 @@ class Rows:
 REST = {
     "device": "n, dev_id, name, kind, driver, settings",
     "setting": "name, value",
-    "operation WHERE kind <> 'change'": "n, device_n, kind, key, state, at, ended_at, res, answer, request",
+    "operation WHERE kind NOT IN ('change', 'event')": (
+        "n, device_n, kind, key, state, at, ended_at, res, answer, request"
+    ),
     "document": "n, operation_n, number, shift, at, state, value, sent",
     "register": "device_n, state",
     "sold_code": "device_n, shift, code, taxgrp",
@@ -79,7 +81,9 @@ def rows_of(file: Path) -> Rows:
     """Read the content of a database file."""
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
         documents = db.execute("SELECT number, kind, fiscal_number, sum FROM document").fetchall()
-        [(operations,)] = db.execute("SELECT count(*) FROM operation WHERE kind <> 'change'").fetchall()
+        [(operations,)] = db.execute(
+            "SELECT count(*) FROM operation WHERE kind NOT IN ('change', 'event')"
+        ).fetchall()
         rest = [
             (table.split()[0], *row)
             for table, names in REST.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dmtwisted.store.events import HAPPENED
 from dmtwisted.store.rows import Rows
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.seals import GENESIS, OPERATION_COLUMNS, content_hash, link
@@ -51,7 +52,7 @@ def _seal(rows: Rows, operation: dict[str, Any]) -> None:
     content = content_hash([operation.get(name) for name in OPERATION_COLUMNS], [])
     hash = link(chained["hash"], device_n, n, content)
     place = {"n": rows.counter(seal) + 1, "device_n": device_n, "operation_n": n}
-    _add(rows, seal, {**place, "content": content, "chain": hash})
+    _add(rows, seal, {**place, "content": content, "chain": hash, "event": HAPPENED})
     rows.ask(f"DELETE FROM chain WHERE device_n = {device_n}")
     _add(rows, chain, {**chained, "count": chained["count"] + 1, "hash": hash})
 

@@ -23,8 +23,11 @@ _DOCUMENTS = f"SELECT {_columns(DOCUMENT_COLUMNS)} FROM document WHERE operation
 _STATE = OPERATION_COLUMNS.index("state")
 
 
-def seal(database: Link, n: int) -> None:
-    """Seal the operation ``n`` as it is now, if it has an outcome; within the transaction that changed it."""
+def seal(database: Link, n: int, event: int) -> None:
+    """Seal the operation ``n`` as it is now, if it has an outcome; within the transaction that changed it.
+
+    :param event: which outcome the seal tells (`dmtwisted.store.events`).
+    """
     row = _read(database, n)
     if row is None or row[_STATE] == State.INTENDED:
         return
@@ -41,8 +44,8 @@ def seal(database: Link, n: int) -> None:
             (end, device_n, GENESIS),
         )
     database.ask(
-        f"INSERT INTO seal (device_n, operation_n, content, chain) VALUES (%s, %s, {BODY}, {BODY})",
-        (device_n, n, content, end),
+        f"INSERT INTO seal (device_n, operation_n, content, chain, event) VALUES (%s, %s, {BODY}, {BODY}, %s)",
+        (device_n, n, content, end, event),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec.structs import astuple, replace
 
 from dmtwisted.store.claims import ClaimedElsewhere
+from dmtwisted.store.events import CODES, HAPPENED, NOTHING
 from dmtwisted.store.mssql import marks, outbox
 from dmtwisted.store.mssql.driver import public_words
 from dmtwisted.store.mssql.seals import seal
@@ -142,17 +143,17 @@ def _record(link: Link, attempt: Attempt, change: Change | None, device_n: int) 
     subject = keep(change.subject)
     if attempt.again:
         rows = link.ask(
-            f"SELECT n FROM {by_key(CHANGE)} WHERE {_OF_KEY} AND token = {BODY}",
-            (device_n, CHANGE, subject, attempt.token),
+            f"SELECT n FROM {by_key(change.kind)} WHERE {_OF_KEY} AND token = {BODY}",
+            (device_n, change.kind, subject, attempt.token),
         )
         if rows:
             return int(rows[0][0])
     [(n,)] = link.ask(
         "INSERT INTO operation (device_n, kind, task, [key], fingerprint, state, at, ended_at, request, token) "
         f"OUTPUT inserted.n VALUES (%s, %s, 0, %s, {BODY}, 'done', %s, %s, {BODY}, {BODY})",
-        (device_n, CHANGE, subject, b"", change.at, change.at, change.request, attempt.token),
+        (device_n, change.kind, subject, b"", change.at, change.at, change.request, attempt.token),
     )
-    seal(link, n)
+    seal(link, n, HAPPENED)
     return int(n)
 
 
@@ -272,14 +273,16 @@ def _conclude(link: Link, attempt: Attempt, outcome: Outcome) -> None:
             f"INSERT INTO register (state, device_n) VALUES ({BODY}, %s)",
             (outcome.register_state, outcome.device_n),
         )
-    seal(link, outcome.n)
+    seal(link, outcome.n, CODES.get(outcome.state, NOTHING))
 
 
 def note(link: Link, attempt: Attempt, n: int, request: bytes) -> None:
     _begin_for(link, attempt, n)
     link.ask(f"UPDATE operation SET request = {BODY} WHERE n = %s", (request, n))
     _expect_changed(link, n)
-    seal(link, n)
+    # The end of a change is told; how far another operation came is not.
+    told = link.ask(f"SELECT 1 FROM operation WHERE n = %s AND kind = '{CHANGE}'", (n,))
+    seal(link, n, HAPPENED if told else NOTHING)
     link.commit()
 
 
@@ -287,7 +290,7 @@ def accept_document(link: Link, attempt: Attempt, n: int, number: int, fiscal_nu
     _begin_for(link, attempt, n)
     _accept(link, n, number, fiscal_number)
     _expect_changed(link, n)
-    seal(link, n)
+    seal(link, n, NOTHING)
     link.commit()
 
 

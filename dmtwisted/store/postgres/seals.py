@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dmtwisted.store.events import CODES, HAPPENED, NOTHING
 from dmtwisted.store.postgres.sessions import Session
 from dmtwisted.store.seals import (
     ABSENT_LENGTH,
@@ -22,7 +23,7 @@ from dmtwisted.store.seals import (
     OPERATION_NUMBERS,
     TEXTS,
 )
-from dmtwisted.store.values import ChainRow, ConcludedRow, SealRow
+from dmtwisted.store.values import CHANGE, EVENT, ChainRow, ConcludedRow, SealRow
 
 
 def _encoded(alias: str, numbers: Sequence[str], bodies: Sequence[str]) -> str:
@@ -41,9 +42,9 @@ _GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
 
 _SEALED = f"""
 fresh AS MATERIALIZED (
-    SELECT o.device_n, o.n, {{content}} AS content FROM op o WHERE o.state <> 'intended'),
+    SELECT o.device_n, o.n, {{event}} AS event, {{content}} AS content FROM op o WHERE o.state <> 'intended'),
 place AS MATERIALIZED (
-    SELECT device_n, n, content, int8send(device_n) || int8send(n) || content AS link FROM fresh),
+    SELECT device_n, n, event, content, int8send(device_n) || int8send(n) || content AS link FROM fresh),
 head AS (
     INSERT INTO chain (device_n, count, hash, anchor, removed)
     SELECT device_n, 1, sha256({_GENESIS} || link), {_GENESIS}, 0 FROM place ORDER BY device_n
@@ -52,19 +53,29 @@ head AS (
         hash = sha256(chain.hash || (SELECT link FROM place WHERE place.device_n = chain.device_n))
     RETURNING device_n, hash),
 sealed AS (
-    INSERT INTO seal (device_n, operation_n, content, chain)
-    SELECT device_n, place.n, place.content, head.hash FROM head JOIN place USING (device_n))"""
+    INSERT INTO seal (device_n, operation_n, content, chain, event)
+    SELECT device_n, place.n, place.content, head.hash, place.event FROM head JOIN place USING (device_n))"""
 
-SEALED = _SEALED.format(content=_STORED)
-"""Seals the operation of ``op``, whose documents the statement does not change."""
+# The end of a change is told; how far another operation came is not.
+_NOTED = f"CASE WHEN o.kind IN ('{CHANGE}', '{EVENT}') THEN {HAPPENED} ELSE {NOTHING} END"
+
+SEALED = _SEALED.format(event=_NOTED, content=_STORED)
+"""Seals the operation of ``op``, whose documents the statement does not change: a change, or one that was noted."""
 
 _CHANGED = (
     f"SELECT {_PAPERS} FROM (SELECT * FROM papers WHERE operation_n = o.n UNION ALL SELECT * FROM document "
     "WHERE operation_n = o.n AND n NOT IN (SELECT n FROM papers)) d"
 )
 
-SEALED_WITH_PAPERS = _SEALED.format(content=_WHOLE.format(papers=_CHANGED))
-"""Seals the operation of ``op``, some of whose documents are changed and returned by ``papers``."""
+_EACH = " ".join(f"WHEN '{state.value}' THEN {code}" for state, code in CODES.items())
+_OUTCOME = f"CASE o.state {_EACH} END"
+_OF_PAPERS = _WHOLE.format(papers=_CHANGED)
+
+CONCLUDED = _SEALED.format(event=_OUTCOME, content=_OF_PAPERS)
+"""Seals the outcome of ``op``, some of whose documents are changed and returned by ``papers``."""
+
+SEALED_WITH_PAPERS = _SEALED.format(event=NOTHING, content=_OF_PAPERS)
+"""The same for an operation that was concluded before."""
 
 
 async def chains(session: Session, attempt: object) -> list[ChainRow]:

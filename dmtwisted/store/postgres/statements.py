@@ -19,10 +19,11 @@ from msgspec.structs import replace
 from dmtwisted.store.claims import ClaimedElsewhere
 from dmtwisted.store.gathering import ALONE
 from dmtwisted.store.postgres import marks, outbox
-from dmtwisted.store.postgres.seals import SEALED, SEALED_WITH_PAPERS
+from dmtwisted.store.postgres.seals import CONCLUDED, SEALED, SEALED_WITH_PAPERS
 from dmtwisted.store.postgres.sessions import Prepared, Session
 from dmtwisted.store.queries import (
     OPERATION,
+    OTHERS,
     PAPER,
     TAGGED,
     by_key,
@@ -33,7 +34,6 @@ from dmtwisted.store.queries import (
 )
 from dmtwisted.store.sessions import Attempt, Lost, Rows
 from dmtwisted.store.values import (
-    CHANGE,
     Change,
     DeviceRow,
     DocumentQuery,
@@ -174,17 +174,17 @@ async def _changed(
         # Did the first try, whose answer was lost, store it?
         rows = await session.ask(
             f"SELECT {'n' if wanted == 'op' else 'device_n'} FROM operation "
-            f"WHERE device_n = %s AND kind = '{CHANGE}' AND key = %s AND token = %s",
-            (device_n, change.subject, attempt.token),
+            f"WHERE device_n = %s AND kind = %s AND {OTHERS.where} AND key = %s AND token = %s",
+            (device_n, change.kind, change.subject, attempt.token),
         )
         if rows:
             return rows
     return await session.ask(
         f"WITH what AS ({statement}), op AS (INSERT INTO operation "
         "(device_n, kind, task, key, fingerprint, state, at, ended_at, request, token) "
-        f"SELECT max(n), '{CHANGE}', 0, %s, ''::bytea, 'done', %s, %s, %s, %s FROM what HAVING count(*) > 0 "
+        f"SELECT max(n), %s, 0, %s, ''::bytea, 'done', %s, %s, %s, %s FROM what HAVING count(*) > 0 "
         f"RETURNING *), {SEALED} SELECT DISTINCT n FROM {wanted}",
-        (*values, change.subject, change.at, change.at, change.request, attempt.token),
+        (*values, change.kind, change.subject, change.at, change.at, change.request, attempt.token),
     )
 
 
@@ -340,7 +340,7 @@ SELECT op.n, mine.instance, a.device_n FROM asked a LEFT JOIN op ON op.n = a.n
 LEFT JOIN mine ON mine.device_n = a.device_n ORDER BY place"""
 """Keeps the outcomes of several callers, each of another device; without a number for those that it does not keep."""
 
-CONCLUDE = Prepared("conclude", _CONCLUDE.format(more="", sealed=SEALED_WITH_PAPERS))
+CONCLUDE = Prepared("conclude", _CONCLUDE.format(more="", sealed=CONCLUDED))
 
 
 def _conclude_values(instance: str, outcomes: Sequence[Outcome]) -> list[Any]:
@@ -388,9 +388,7 @@ async def conclude(session: Session, attempt: Attempt, outcome: Outcome) -> None
         if part:
             more += f"{part}, "
             values += added
-    _check_written(
-        await session.ask(_CONCLUDE.format(more=more, sealed=SEALED_WITH_PAPERS), values), attempt, outcome.n
-    )
+    _check_written(await session.ask(_CONCLUDE.format(more=more, sealed=CONCLUDED), values), attempt, outcome.n)
 
 
 async def conclude_at_once(session: Session, attempt: Attempt, intent: Intent, outcome: Outcome) -> Reserved:

@@ -55,7 +55,7 @@ def is_list(verb: Verb, body: bytes) -> bool:
             return query.number is None and not query.fiscal_number
     except msgspec.DecodeError:
         """The queue answers it with the error."""
-    return verb.name in ("sent_documents", "seals", "concluded", "aged")
+    return verb.name in ("sent_documents", "seals", "concluded", "aged", "events")
 
 
 class Lists:

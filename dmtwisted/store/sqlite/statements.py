@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import astuple, replace
 
+from dmtwisted.store.events import CODES, HAPPENED, NOTHING
 from dmtwisted.store.queries import (
     FISCAL,
     OTHERS,
@@ -79,7 +80,7 @@ _SEALED_OPERATION = f"SELECT {_SEALED} FROM operation WHERE n = ?"
 _EVERY_DEVICE = "SELECT device_n FROM chain UNION SELECT n FROM device"
 """Every device with a history: deleted ones too, once one of their operations had an outcome."""
 
-_STATE = OPERATION_COLUMNS.index("state")
+_STATE, _KIND = OPERATION_COLUMNS.index("state"), OPERATION_COLUMNS.index("kind")
 
 _OF_KEY = 'device_n = ? AND kind = ? AND "key" = ?'
 _TAGGED_DONE = f"{_OPERATION} WHERE {_OF_KEY} AND {TAGGED.where} AND state = 'done'"
@@ -170,10 +171,10 @@ def change_settings(db: sqlite3.Connection, changes: dict[str, bytes], change: C
 def record(db: sqlite3.Connection, change: Change) -> int:
     rows = db.execute(
         'INSERT INTO operation (device_n, kind, task, "key", fingerprint, state, at, ended_at, request) '
-        f"VALUES (?, '{CHANGE}', 0, ?, x'', 'done', ?, ?, ?) RETURNING {_SEALED}",
-        (change.device_n, change.subject, change.at, change.at, change.request),
+        f"VALUES (?, ?, 0, ?, x'', 'done', ?, ?, ?) RETURNING {_SEALED}",
+        (change.device_n, change.kind, change.subject, change.at, change.at, change.request),
     ).fetchall()
-    _seal(db, rows)
+    _seal(db, rows, HAPPENED)
     return int(rows[0][0])
 
 
@@ -246,7 +247,7 @@ def conclude(db: sqlite3.Connection, outcome: Outcome) -> None:
             (outcome.device_n, outcome.register_state),
         )
     if found and outcome.state is not State.INTENDED:
-        _add_seal(db, n, device_n, content)
+        _add_seal(db, n, device_n, content, CODES[outcome.state])
 
 
 def conclude_at_once(db: sqlite3.Connection, intent: Intent, outcome: Outcome) -> Reserved:
@@ -272,7 +273,8 @@ def _paper_after(db: sqlite3.Connection, outcome: Outcome, paper: tuple[Any, ...
 
 def note(db: sqlite3.Connection, n: int, request: bytes) -> None:
     noted = db.execute(f"UPDATE operation SET request = ? WHERE n = ? RETURNING {_SEALED}", (request, n)).fetchall()
-    _seal(db, noted)
+    # The end of a change is told; how far another operation came is not.
+    _seal(db, noted, HAPPENED if noted and noted[0][_KIND] == CHANGE else NOTHING)
 
 
 def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: str) -> None:
@@ -280,26 +282,28 @@ def accept_document(db: sqlite3.Connection, n: int, number: int, fiscal_number: 
         "UPDATE document SET state = 'done', fiscal_number = ? WHERE operation_n = ? AND number = ?",
         (fiscal_number, n, number),
     )
-    _seal(db, db.execute(_SEALED_OPERATION, (n,)).fetchall())
+    _seal(db, db.execute(_SEALED_OPERATION, (n,)).fetchall(), NOTHING)
 
 
-def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
+def _seal(db: sqlite3.Connection, rows: list[tuple[Any, ...]], event: int) -> None:
     """Seal an operation as it is now, if it has an outcome.
 
+    :param event: which outcome the seal tells (`dmtwisted.store.events`).
     :param rows: its columns in the order of the encoding; empty when there is no such operation.
     """
     if not rows or rows[0][_STATE] == State.INTENDED:
         return
     row = rows[0]
     n, device_n = row[:2]
-    _add_seal(db, n, device_n, content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,))))
+    _add_seal(db, n, device_n, content_hash(row, db.execute(_SEALED_DOCUMENTS, (n,))), event)
 
 
-def _add_seal(db: sqlite3.Connection, n: int, device_n: int, content: bytes) -> None:
+def _add_seal(db: sqlite3.Connection, n: int, device_n: int, content: bytes, event: int) -> None:
     before = db.execute("SELECT hash FROM chain WHERE device_n = ?", (device_n,)).fetchone()
     chain = link(GENESIS if before is None else before[0], device_n, n, content)
     db.execute(
-        "INSERT INTO seal (device_n, operation_n, content, chain) VALUES (?, ?, ?, ?)", (device_n, n, content, chain)
+        "INSERT INTO seal (device_n, operation_n, content, chain, event) VALUES (?, ?, ?, ?, ?)",
+        (device_n, n, content, chain, event),
     )
     if before is None:
         db.execute("INSERT INTO chain VALUES (?, 1, ?, ?, 0)", (device_n, chain, GENESIS))

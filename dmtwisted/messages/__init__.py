@@ -1,0 +1,1 @@
+"""Messages out: what happened, as other programs get it."""
