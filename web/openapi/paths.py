@@ -148,7 +148,7 @@ _WAIT = Query(
 )
 _LATER = Entry(
     "tasks",
-    {200: "TaskAnswer", 202: Accepted, 404: Error},
+    {200: "TaskAnswer", 202: Accepted, 404: (Error, HTML), 405: (Error, HTML)},
     query=(Query("answer", "The place of the answer, from 202.", required=True), _WAIT),
     text="The answer of a task that was sent with `Prefer: respond-async`; 202 while the task is under way. It waits "
     "for 10 minutes and until the service stops; after that repeat the task with its tag.",
