@@ -135,7 +135,7 @@ def _gather(rows: Rows, state: Path, leave_out: set[Path], folder: Path, now: in
 
 
 def _copy(rows: SqliteRows, path: Path, report: Report) -> dict[str, TableMark]:
-    """Copy a SQLite file as it is at one moment; return the marks of its tables."""
+    """Copy a SQLite file as it is at one moment, and close it; return the marks of its tables."""
     rows.copy_to(path, report)
     with SqliteRows(path, reading=True, alone=True) as copied:
         wrong = next(copied.faults(), "")
@@ -144,6 +144,8 @@ def _copy(rows: SqliteRows, path: Path, report: Report) -> dict[str, TableMark]:
         tables = marks(copied, report)
     if tables != marks(rows, report):
         raise CarryError("the copy differs from the database")
+    # While it was open, the service could not write all of its log back.
+    rows.close()
     return tables
 
 
