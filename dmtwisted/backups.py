@@ -24,6 +24,7 @@ from dmtwisted.store.rows import CarryError
 from dmtwisted.store.urls import SQLITE
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.system.apart import apart
+from dmtwisted.system.processes import BACKGROUND
 
 PATIENCE = 3600.0
 """Seconds after which a backup is aborted."""
@@ -115,7 +116,7 @@ class Backups:
         try:
             async with self._core.changes.about(Area.BACKUP, Action.CREATED):
                 order = msgspec.json.encode(order_of(self._core.config, self._core.clock.now()))
-                said = await apart(self._core.reactor, WORK, order, PATIENCE, self._heard)
+                said = await apart(self._core.reactor, WORK, order, PATIENCE, self._heard, BACKGROUND)
                 why = "it took too long, or was interrupted" if said is None else said.decode("utf-8", "replace")
                 if why:
                     raise NotDone(why)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from unittest import skipUnless
 
 import msgspec
 from twisted.internet import reactor
@@ -19,6 +21,11 @@ from tests.prro_shop import container, keys
 def double(given: bytes) -> bytes:
     """Twice what was given."""
     return given * 2
+
+
+def place(given: bytes) -> bytes:
+    """Where this process stands among others, as text."""
+    return b"%d" % os.nice(0)
 
 
 def sleep(given: bytes) -> bytes:
@@ -40,14 +47,20 @@ class ApartTests(TestCase):
 
     timeout = 120
 
-    def done(self, function: str, given: bytes = b"", patience: float = 90) -> Deferred[bytes | None]:
+    def done(self, function: str, given: bytes = b"", patience: float = 90, nice: int = 0) -> Deferred[bytes | None]:
         """What comes of the work."""
-        return Deferred.fromCoroutine(apart(reactor, f"{HERE}:{function}", given, patience))
+        return Deferred.fromCoroutine(apart(reactor, f"{HERE}:{function}", given, patience, nice=nice))
 
     def test_done(self) -> Deferred[None]:
         """What is given comes back as the work made it, whatever bytes it has, also when it is much."""
         given = bytes(range(256)) * 4000
         return self.done("double", given).addCallback(lambda told: self.assertEqual(told, given * 2))
+
+    @skipUnless(hasattr(os, "nice"), "this system has no such order")
+    def test_stands_back(self) -> Deferred[None]:
+        """Work that nobody waits for lets the service go first."""
+        wanted = b"%d" % min(os.nice(0) + 3, 19)
+        return self.done("place", nice=3).addCallback(self.assertEqual, wanted)
 
     def test_broken(self) -> Deferred[None]:
         """Work that breaks gives nothing."""

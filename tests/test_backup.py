@@ -218,6 +218,21 @@ class MakeTests(BackupCase):
             self.assertEqual(len(read_manifest(made).files), 3)
             made.replace(self.folder / made.name)
 
+    def test_log_is_free(self) -> None:
+        """While the archive is written, the service can write its log back: the log does not grow until the end."""
+        self.fill()
+        busy = []
+
+        def written(*given: Any) -> None:
+            with closing(connect(str(self.path))) as db:
+                db.execute("INSERT INTO setting (name, value) VALUES ('a', x'')")
+                busy.append(db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            archive.write_archive(*given)
+
+        self.patch(backing_up, "write_archive", written)
+        self.assertEqual(self.command("backup")[0], 0)
+        self.assertEqual(busy, [0])
+
     def test_while_it_sells(self) -> None:
         """While the writer writes a backup is one moment of the database; no sale waits for it and none is lost."""
         self.fill(200)

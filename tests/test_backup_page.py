@@ -136,7 +136,9 @@ class MakingTests(BackupCase):
         self.ended: Deferred[bytes | None] = Deferred()
         self.heard: Any = None
 
-        def apart(reactor: Any, work: str, given: bytes, wait: float, heard: Any) -> Deferred[bytes | None]:
+        def apart(
+            reactor: Any, work: str, given: bytes, wait: float, heard: Any, nice: int
+        ) -> Deferred[bytes | None]:
             self.heard = heard
             return self.ended
 

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.lab.bench import beside
-from dmtwisted.lab.bench.beside import ALL, in_turns, repeated, row_of, table
+from dmtwisted.lab.bench.beside import ALL, Over, in_turns, once, repeated, row_of, table
 from dmtwisted.lab.bench.figures import Share
 from dmtwisted.lab.bench.history import History
 from dmtwisted.lab.bench.options import BenchOptions
@@ -27,12 +28,14 @@ class TurnTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Something whose begin and end are noted."""
         self.seen: list[str] = []
+        self.most = 99
+        self.told: list[str] = []
 
     @contextmanager
-    def block(self) -> Iterator[None]:
+    def block(self) -> Iterator[Over]:
         """It is done within this."""
         self.seen.append("begin")
-        yield
+        yield lambda: float(len(self.seen) > self.most)
         self.seen.append("end")
 
     def window(self, salt: str) -> float:
@@ -49,8 +52,24 @@ class TurnTests(SynchronousTestCase):
 
     def test_once(self) -> None:
         """A removal happens once, after all windows alone."""
-        in_turns("removal", self.block, self.window, 2)
+        once("removal", self.block, self.window, 2, 500, self.told.append)
         self.assertEqual(" ".join(self.seen), "alone-0 alone-1 begin beside-0 beside-1 end")
+        self.assertEqual(self.told, [])
+
+    def test_ends(self) -> None:
+        """Only windows during which the removal ran to their end count; it says how many receipts all would need."""
+        self.patch(beside, "time", SimpleNamespace(monotonic=iter((0.0, 20.0)).__next__))
+        self.most = 5
+        row = once("removal", self.block, self.window, 3, 500, self.told.append)
+        self.assertEqual(" ".join(self.seen), "alone-0 alone-1 alone-2 begin beside-0 beside-1 end")
+        self.assertEqual((row.alone_ms, row.beside_ms), (2.0, 2.0))
+        self.assertIn("--receipts 23000", *self.told)
+
+    def test_ends_soon(self) -> None:
+        """A removal that ends within the first window was not measured."""
+        self.most = 3
+        with self.assertRaises(BenchFailed):
+            once("removal", self.block, self.window, 2, 500, self.told.append)
 
     def test_table(self) -> None:
         """The table has the ratio of each."""
@@ -157,11 +176,14 @@ class WorkTests(SynchronousTestCase):
         self.assertRaises(BenchFailed, self.once, "backup")
 
     def test_removal(self) -> None:
-        """A removal that ended during the windows would make them look too good."""
-        with ALL["removal"](self.child, 40):
-            self.child.log = "5 old operations were removed in 1 s, with 5 sea"
-        with self.assertRaises(BenchFailed), ALL["removal"](self.child, 40):
-            self.child.log += "5 old operations were removed in 1 s, with 5 seals"
+        """The service's log says when a removal has ended, and how long it took."""
+        with ALL["removal"](self.child, 40) as over:
+            self.child.log = "5 old operations were removed in 7 s, with 5 sea"
+            self.assertEqual(over(), 0)
+            self.child.log += "ls"
+            self.assertEqual(over(), 7)
+        with ALL["removal"](self.child, 40) as over:
+            self.assertEqual(over(), 0)
 
     def test_no_source_tree(self) -> None:
         """Without the source tree there are no attacks."""

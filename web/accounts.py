@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from klein import Klein
@@ -61,20 +61,24 @@ class AccountsApi:
         request.setHeader(b"content-disposition", f'attachment; filename="{name}-{stamp14(now)}.{kind}"'.encode())
         if request.method == b"HEAD":
             return b""
-        flow = Flow(request)
+        flow = Flow(request, self._core.clock)
         try:
-            request.write(xml_head(now) if form == XML else csv_head(table, form == CSV_SEMICOLON))
-            async for lines in lines_of(self._core.store, query):
-                request.write(xml_lines(lines) if form == XML else csv_lines(table, lines, form == CSV_SEMICOLON))
-                await flow.free()
-            request.write(XML_END if form == XML else b"")
+            await flow.write(xml_head(now) if form == XML else csv_head(table, form == CSV_SEMICOLON))
+            async for lines in lines_of(self._core.store, query, flow.rest):
+                await flow.write(xml_lines(lines) if form == XML else csv_lines(table, lines, form == CSV_SEMICOLON))
+            await flow.write(XML_END if form == XML else b"")
         finally:
-            request.unregisterProducer()
+            flow.end()
         return b""
 
 
-async def lines_of(store: IStore, query: DocumentQuery) -> AsyncIterator[list[Numbered]]:
-    """The lines of each document that the query finds, oldest first."""
+async def lines_of(
+    store: IStore, query: DocumentQuery, rest: Callable[[], Awaitable[None]]
+) -> AsyncIterator[list[Numbered]]:
+    """The lines of each document that the query finds, oldest first.
+
+    :param rest: called after each document that is only counted.
+    """
     accounts = Accounts()
     async for row in _all(store, query):
         try:
@@ -92,6 +96,7 @@ async def lines_of(store: IStore, query: DocumentQuery) -> AsyncIterator[list[Nu
             )
             async for earlier in _all(store, shift):
                 accounts.count(row.device_n, documents.decode(earlier.value))
+                await rest()
         yield accounts.lines(row.device_n, document, row.fiscal_number)
 
 

@@ -10,12 +10,14 @@ from typing import Annotated, Any
 import msgspec
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IPushProducer
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
+from dmtwisted.clock import ServiceClock
 from dmtwisted.results import Refused, Res, Text
 from web.pages.bare import bare_page
 from web.pages.words import speaker
@@ -229,18 +231,56 @@ def plain_answer(request: IRequest, kind: bytes, body: bytes) -> bytes:
     return body
 
 
+STRETCH = 0.002
+"""Seconds for which a long answer is made without a rest, which is as long: tills wait only so long for it."""
+
+TOGETHER = 1 << 15
+"""Bytes of a long answer that are sent together at most."""
+
+
 @implementer(IPushProducer)
 class Flow:
-    """Lets the writer wait while the caller does not read: the answer is never in memory as a whole."""
+    """A long answer beside the tills, which is never in memory as a whole.
 
-    def __init__(self, request: Any) -> None:
+    Its maker rests now and then, and waits while the caller does not read.
+    """
+
+    def __init__(self, request: Any, clock: ServiceClock) -> None:
+        self._request, self._clock = request, clock
+        self._parts: list[bytes] = []
+        self._size, self._begun = 0, clock.steady()
         self._held: Deferred[None] | None = None
         request.registerProducer(self, True)
 
-    async def free(self) -> None:
-        """Return when more may be written."""
+    async def write(self, part: bytes) -> None:
+        """Send ``part``, with others; return when more may be made."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size >= TOGETHER:
+            self._send()
+        await self.rest()
+
+    async def rest(self) -> None:
+        """Return when more may be made: at once, unless a rest is due, or the caller has to read first."""
+        spent = self._clock.steady() - self._begun
         if self._held is not None:
             await self._held
+        elif spent >= STRETCH:
+            self._send()
+            await deferLater(self._clock, spent)
+        else:
+            return
+        self._begun = self._clock.steady()
+
+    def end(self) -> None:
+        """Send what is left."""
+        self._send()
+        self._request.unregisterProducer()
+
+    def _send(self) -> None:
+        parts, self._parts, self._size = self._parts, [], 0
+        if parts:
+            self._request.write(b"".join(parts))
 
     def pauseProducing(self) -> None:
         """The caller is slow."""

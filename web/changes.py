@@ -103,13 +103,12 @@ class ChangeApi:
         request.setHeader(b"content-disposition", f'attachment; filename="{name}"'.encode())
         if request.method == b"HEAD":
             return b""
-        flow, parts = Flow(request), _as_csv if kind == "csv" else _as_json
+        flow, parts = Flow(request, self._core.clock), _as_csv if kind == "csv" else _as_json
         try:
             async for part in parts(_all(self._core.store, query)):
-                request.write(part)
-                await flow.free()
+                await flow.write(part)
         finally:
-            request.unregisterProducer()
+            flow.end()
         return b""
 
 

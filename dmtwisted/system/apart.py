@@ -19,7 +19,7 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
 from dmtwisted.system.environment import environment
-from dmtwisted.system.processes import start
+from dmtwisted.system.processes import stand_back, start
 
 
 class Apart(ProcessProtocol):
@@ -66,7 +66,12 @@ LONGEST_LINE = 4096
 
 
 async def apart(
-    reactor: Any, work: str, given: bytes, patience: float, on_line: Callable[[bytes], None] | None = None
+    reactor: Any,
+    work: str,
+    given: bytes,
+    patience: float,
+    on_line: Callable[[bytes], None] | None = None,
+    nice: int = 0,
 ) -> bytes | None:
     """The result of the function ``work`` (``module:name``) for ``given``; `None` when it failed.
 
@@ -74,13 +79,14 @@ async def apart(
 
     :param patience: seconds after which the process is killed.
     :param on_line: gets each line that the work reports (`tell`).
+    :param nice: how much further back than the service the process stands.
     """
     if not IReactorProcess.providedBy(reactor):
         result: bytes = _function(work)(given)
         return result
     processes: Any = reactor
     process = Apart(given, on_line)
-    command = [sys.executable, "-m", "dmtwisted.system.apart", work]
+    command = [sys.executable, "-m", "dmtwisted.system.apart", work, str(nice)]
     start(processes, process, command, environment())
     late = processes.callLater(patience, process.end)
     done = await process.done
@@ -102,6 +108,8 @@ def _function(work: str) -> Any:
 
 def main() -> None:
     """The process: from standard input to standard output."""
+    # Before the imports, which take a processor for a second.
+    stand_back(int(sys.argv[2]))
     sys.stdout.buffer.write(_function(sys.argv[1])(sys.stdin.buffer.read()))
 
 

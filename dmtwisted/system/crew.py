@@ -13,7 +13,6 @@ the service            kills a process that takes too long; closes the input of 
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
 import sys
@@ -30,7 +29,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from dmtwisted.system.environment import environment
-from dmtwisted.system.processes import start
+from dmtwisted.system.processes import stand_back, start
 
 if sys.platform == "linux":
     import resource
@@ -289,7 +288,6 @@ def _limit() -> None:
     # It ends with the service, which finishes its tasks first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(NICE)
+    stand_back(NICE)
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -37,6 +37,16 @@ NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """On Windows: no console window for the child."""
 
 
+BACKGROUND = 19
+"""How much further back than the service a process stands whose work nobody waits for."""
+
+
+def stand_back(steps: int) -> None:
+    """Let this process stand back behind others that want a processor, where the system has such an order."""
+    if hasattr(os, "nice"):
+        os.nice(steps)
+
+
 def start(
     reactor: Any,
     protocol: ProcessProtocol,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dmtwisted.clock import kyiv, stamp14
+from dmtwisted.clock import ServiceClock, kyiv, stamp14
 from dmtwisted.documents.accounts import BOM, csv_cell, csv_rows, money
 from web.answers import Flow
 from web.pages.search import Finder, Row
@@ -18,22 +18,21 @@ COLUMNS = (
 """The keys of the columns' names."""
 
 
-async def send_found(request: Any, finder: Finder, language: str, now: int) -> None:
+async def send_found(request: Any, finder: Finder, language: str, clock: ServiceClock) -> None:
     """Answer with all rows of a search; a caller that reads slowly makes it wait."""
     say, semicolons = speaker(language), language == "uk"
     request.setHeader(b"content-type", b"text/csv; charset=utf-8")
-    request.setHeader(b"content-disposition", f'attachment; filename="receipts-{stamp14(now)}.csv"'.encode())
+    request.setHeader(b"content-disposition", f'attachment; filename="receipts-{stamp14(clock.now())}.csv"'.encode())
     if request.method == b"HEAD":
         return
-    flow = Flow(request)
+    flow = Flow(request, clock)
     try:
-        request.write(BOM + csv_rows([[say(column) for column in COLUMNS]], semicolons))
+        await flow.write(BOM + csv_rows([[say(column) for column in COLUMNS]], semicolons))
         async for rows in finder.every():
             lines = ([csv_cell(value, semicolons) for value in _line(row, say)] for row in rows)
-            request.write(csv_rows(lines, semicolons))
-            await flow.free()
+            await flow.write(csv_rows(lines, semicolons))
     finally:
-        request.unregisterProducer()
+        flow.end()
 
 
 def _line(row: Row, say: Say) -> Iterator[object]:

@@ -286,7 +286,7 @@ class PageSite:
         finder = search.Finder(
             core.store, covered(core.devices, permit_of(request)), search.wanted(query_of(request))
         )
-        await send_found(request, finder, language, core.clock.now())
+        await send_found(request, finder, language, core.clock)
         return b""
 
     @app.route("/dm/main/receipts/<dev_id>/<int:number>", methods=["GET"])

@@ -1,7 +1,8 @@
 """The p99 of sales alone and while the service does something else: ``dmtwisted bench beside``.
 
 Tills sell at a constant rate in windows, alone and beside something that is repeated without a pause, in turn. A
-sale's time counts from the moment when it was due. A removal cannot be repeated: its windows follow those alone.
+sale's time counts from the moment when it was due. A removal cannot be repeated: its windows follow those alone, and
+only those count at whose end it still runs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,13 +39,19 @@ from dmtwisted.lab.children import (
     service,
 )
 
-Beside = Callable[[Child, int], AbstractContextManager[None]]
+Over = Callable[[], float]
+"""For how many seconds something was done, if it has ended by itself; else 0."""
+
+Beside = Callable[[Child, int], AbstractContextManager[Over]]
 """Do something else within a block, to a service with so many receipts."""
 
 Window = Callable[[str], float]
 """The p99 of the sales of one window in ms; the text begins their tags."""
 
 YEAR = 365 * 86400
+
+SPARE = 1.5
+"""How many times longer a removal should take than the windows beside it."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,13 @@ def table(rows: Sequence[Row]) -> str:
     return columns(lines)
 
 
+def never() -> float:
+    """It does not end by itself."""
+    return 0.0
+
+
 @contextmanager
-def repeated(work: Callable[[], None]) -> Iterator[None]:
+def repeated(work: Callable[[], None]) -> Iterator[Over]:
     """Repeat ``work`` in a thread until the end of the block.
 
     :raises BenchFailed: when it failed, or was not done once.
@@ -89,7 +102,7 @@ def repeated(work: Callable[[], None]) -> Iterator[None]:
     thread = threading.Thread(target=repeat)
     thread.start()
     try:
-        yield
+        yield never
     finally:
         over.set()
         thread.join()
@@ -98,14 +111,14 @@ def repeated(work: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def attacks(child: Child, receipts: int) -> Iterator[None]:
+def attacks(child: Child, receipts: int) -> Iterator[Over]:
     """The attacks of ``make attacks``, from a process of their own."""
     if not (HOME / "tests" / "attacks").is_dir():
         raise BenchFailed("the attacks are part of the source tree (tests/attacks), which is missing here")
     command = [sys.executable, "-m", "tests.attacks.sales", "--port", str(child.port)]
     attacker = subprocess.Popen(command, env=environment(), stdin=subprocess.DEVNULL)
     try:
-        yield
+        yield never
         if attacker.poll() is not None:
             raise BenchFailed("the attacks ended")
     finally:
@@ -113,7 +126,7 @@ def attacks(child: Child, receipts: int) -> Iterator[None]:
         attacker.wait()
 
 
-def backup(child: Child, receipts: int) -> AbstractContextManager[None]:
+def backup(child: Child, receipts: int) -> AbstractContextManager[Over]:
     """Backups, one after the other."""
 
     def work() -> None:
@@ -126,7 +139,7 @@ def backup(child: Child, receipts: int) -> AbstractContextManager[None]:
     return repeated(work)
 
 
-def report(child: Child, receipts: int) -> AbstractContextManager[None]:
+def report(child: Child, receipts: int) -> AbstractContextManager[Over]:
     """A year of all registers as the accountant's file, and a summary of a year on one register."""
     now = time.time()
     first, last = (time.strftime("%Y%m%d", time.localtime(at)) for at in (now - YEAR, now))
@@ -139,7 +152,7 @@ def report(child: Child, receipts: int) -> AbstractContextManager[None]:
     return repeated(work)
 
 
-def forms(child: Child, receipts: int) -> AbstractContextManager[None]:
+def forms(child: Child, receipts: int) -> AbstractContextManager[Over]:
     """Receipts of the history as text, picture and PDF."""
     dice = random.Random(1)
 
@@ -154,13 +167,16 @@ def forms(child: Child, receipts: int) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def removal(child: Child, receipts: int) -> Iterator[None]:
+def removal(child: Child, receipts: int) -> Iterator[Over]:
     """The removal of what is too old."""
     logged = len(child.log_text())
     _expect(child, "PUT", "/dm/api/v3/training/clock", 200, {"offset_s": 0})
-    yield
-    if ENDED.search(child.log_text()[logged:]):
-        raise BenchFailed("the removal ended before the measurement: --receipts has to be larger")
+
+    def over() -> float:
+        ended = ENDED.search(child.log_text()[logged:])
+        return max(float(ended[2]), 1.0) if ended else 0.0
+
+    yield over
 
 
 ALL: dict[str, Beside] = {
@@ -179,14 +195,9 @@ def _expect(child: Child, method: str, path: str, wanted: int, body: object = No
     return answer
 
 
-def in_turns(what: str, block: Callable[[], AbstractContextManager[None]], window: Window, rounds: int) -> Row:
-    """Measure alone and within the ``block`` in each round, in turn first; what happens once last."""
+def in_turns(what: str, block: Callable[[], AbstractContextManager[Over]], window: Window, rounds: int) -> Row:
+    """Measure alone and within the ``block`` in each round, in turn first."""
     alone, beside = [], []
-    if what == "removal":
-        alone = [window(f"alone-{what}-{n}") for n in range(rounds)]
-        with block():
-            beside = [window(f"beside-{what}-{n}") for n in range(rounds)]
-        return row_of(what, alone, beside)
     for n in range(rounds):
         if n % 2 == 0:
             alone.append(window(f"alone-{what}-{n}"))
@@ -195,6 +206,36 @@ def in_turns(what: str, block: Callable[[], AbstractContextManager[None]], windo
         if n % 2:
             alone.append(window(f"alone-{what}-{n}"))
     return row_of(what, alone, beside)
+
+
+def once(
+    what: str,
+    block: Callable[[], AbstractContextManager[Over]],
+    window: Window,
+    rounds: int,
+    receipts: int,
+    tell: Callable[[str], None],
+) -> Row:
+    """Measure alone, then within the ``block`` as long as what is done there goes on.
+
+    :raises BenchFailed: when it ends within the first window.
+    """
+    alone = [window(f"alone-{what}-{n}") for n in range(rounds)]
+    beside: list[float] = []
+    with block() as over:
+        begun = time.monotonic()
+        while len(beside) < rounds:
+            found = window(f"beside-{what}-{len(beside)}")
+            if lasted := over():
+                each = (time.monotonic() - begun) / (len(beside) + 1)
+                needed = receipts * rounds * each * SPARE / lasted
+                said = f"the {what} ended after {lasted:.0f} s: all rounds need --receipts {ceil(needed / 1000)}000"
+                if not beside:
+                    raise BenchFailed(said)
+                tell(said)
+                break
+            beside.append(found)
+    return row_of(what, alone[: len(beside)], beside)
 
 
 def beside_report(folder: Path, chosen: Any, tell: Callable[[str], None]) -> list[Row]:
@@ -220,7 +261,12 @@ def beside_report(folder: Path, chosen: Any, tell: Callable[[str], None]) -> lis
         window("warm-up")
         for name in names:
             tell(f"{tills} tills alone and beside: {name}")
-            row = in_turns(name, partial(ALL[name], child, receipts), window, chosen["rounds"])
+            block, rounds = partial(ALL[name], child, receipts), chosen["rounds"]
+            row = (
+                once(name, block, window, rounds, receipts, tell)
+                if name == "removal"
+                else in_turns(name, block, window, rounds)
+            )
             tell(f"they had a p99 of {row.alone_ms:.1f} ms alone and {row.beside_ms:.1f} ms beside")
             rows.append(row)
     return rows

@@ -18,7 +18,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
+from io import BufferedWriter, BytesIO
 from pathlib import Path, PurePosixPath
 from shutil import disk_usage
 from typing import IO, Any, TypeVar, cast
@@ -27,6 +27,7 @@ import msgspec
 
 from dmtwisted.store.rows import CarryError
 from dmtwisted.store.shapes import Row, Shape
+from dmtwisted.system.portions import PortionedFile
 
 FORMAT = 1
 """The version of this format; a later one is refused."""
@@ -100,7 +101,7 @@ def write_archive(path: Path, manifest: Manifest, folder: Path, advance: Advance
     """
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(handle, "wb") as raw:
+        with BufferedWriter(PortionedFile(handle, "wb")) as raw:
             with gzip.GzipFile("", "wb", 1, raw, 0) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
                 text = msgspec.json.encode(manifest)
                 tar.addfile(_about(MANIFEST, len(text)), BytesIO(text))

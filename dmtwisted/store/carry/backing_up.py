@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
+from io import BufferedWriter
 from pathlib import Path
 
 from dmtwisted import __version__
@@ -36,6 +37,7 @@ from dmtwisted.store.shapes import Shape, Sum
 from dmtwisted.store.sqlite.file import Locked, take_lock
 from dmtwisted.store.sqlite.rows import SqliteRows
 from dmtwisted.system.files import replace
+from dmtwisted.system.portions import PortionedFile
 
 FOLDER = BACKUPS
 """Where backups are put in the state folder, unless a file is named."""
@@ -133,7 +135,7 @@ def _gather(rows: Rows, state: Path, leave_out: set[Path], folder: Path, now: in
 
 
 def _copy(rows: SqliteRows, path: Path, report: Report) -> dict[str, TableMark]:
-    """Copy a SQLite file as it is at one moment; return the marks of its tables."""
+    """Copy a SQLite file as it is at one moment, and close it; return the marks of its tables."""
     rows.copy_to(path, report)
     with SqliteRows(path, reading=True, alone=True) as copied:
         wrong = next(copied.faults(), "")
@@ -142,6 +144,8 @@ def _copy(rows: SqliteRows, path: Path, report: Report) -> dict[str, TableMark]:
         tables = marks(copied, report)
     if tables != marks(rows, report):
         raise CarryError("the copy differs from the database")
+    # While it was open, the service could not write all of its log back.
+    rows.close()
     return tables
 
 
@@ -161,7 +165,7 @@ def marks(rows: Rows, report: Report) -> dict[str, TableMark]:
 
 def _dump(rows: Rows, shape: Shape, path: Path, report: Report) -> TableMark:
     read, total = Sum(), rows.count(shape)
-    with path.open("wb") as stream:
+    with BufferedWriter(PortionedFile(path, "wb")) as stream:
         for page in rows.walk(shape):
             write_rows(stream, page)
             read.add(page)

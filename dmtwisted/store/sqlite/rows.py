@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,9 +12,10 @@ from dmtwisted.store.rows import NOTES, PAGE, PUT_OFF, STOP_FIRST, CarryError, R
 from dmtwisted.store.schema import shapes
 from dmtwisted.store.shapes import Key, Row, Shape
 from dmtwisted.store.sqlite.file import Locked, sqlite_revision, take_lock
+from dmtwisted.system.portions import PORTION, Portions
 
-COPY_PAGES, COPY_PAUSE = 2000, 0.002
-"""Pages that are copied at once, some megabytes, and the seconds of rest after them."""
+COPY_PAGES = 256
+"""Pages that are copied at once: a portion for the disk."""
 
 CACHE_KIB = 262144
 """Memory for pages, in KiB: keys come in no order, and their indexes should stay in memory while rows go in."""
@@ -192,11 +192,13 @@ class SqliteRows(Rows):
 
         def copied(_: int, left: int, total: int) -> None:
             report("copy", total - left, total)
-            # Sales need the disk too.
-            time.sleep(COPY_PAUSE)
+            portions.wrote(PORTION)
 
         try:
-            with closing(sqlite3.connect(path)) as copy:
+            with path.open("wb") as written, closing(sqlite3.connect(path)) as copy:
+                portions = Portions(written.fileno())
+                # It would flush the whole file at its end, and the commits of sales would wait for that.
+                copy.execute("PRAGMA synchronous=OFF")
                 # The pages are those of our transaction: commits meanwhile do not restart the copy.
                 self._db.backup(copy, pages=COPY_PAGES, progress=copied)
                 copy.execute("PRAGMA journal_mode=DELETE")
