@@ -52,7 +52,9 @@ class ChaosTests(SynchronousTestCase):
                 if answer["res"] == 0:
                     answered[tag] = answer["info"]["doccode"]
                     break
-                self.assertIn(answer["res_action"], (1, 2), answer["errortxt"])
+                # Two new challenges behind each other look like a wrong password.
+                if "401" not in answer["errortxt"]:
+                    self.assertIn(answer["res_action"], (1, 2), answer["errortxt"])
                 if chance.random() < 0.1:
                     restarts += 1
                     shop.crash()
