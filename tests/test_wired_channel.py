@@ -12,7 +12,8 @@ from zope.interface.verify import verifyObject
 
 from dmtwisted.documents import documents
 from dmtwisted.registers import asking, bookkeeping
-from dmtwisted.registers.interface import OnALine
+from dmtwisted.registers.channels.interface import IFiscalChannel
+from dmtwisted.registers.interface import IRegister, OnALine
 from dmtwisted.registers.wired.interface import About, Figures, IMachine, Made, NotMade, Slip, Unclear
 from dmtwisted.results import Refused, Text
 from dmtwisted.store.values import OperationRow
@@ -110,8 +111,10 @@ class ChannelTests(SynchronousTestCase):
         return rows
 
     def test_interface(self) -> None:
-        """The machine of these tests is one."""
+        """Machine, channel and register are what their interfaces say."""
         verifyObject(IMachine, self.machine)
+        verifyObject(IFiscalChannel, self.shop.built("iron")._way)
+        verifyObject(IRegister, self.shop.built("iron"))
         self.assertIsInstance(self.shop.built("iron"), OnALine)
 
     def test_new_figures(self) -> None:
