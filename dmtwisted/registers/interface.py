@@ -13,7 +13,8 @@ from dmtwisted.documents.model import Element
 from dmtwisted.registers.channels.interface import OutletRecord, SaidOfKey
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
-from dmtwisted.store.values import LetterRow
+from dmtwisted.results import Text
+from dmtwisted.store.values import LetterRow, OperationRow
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
 X_REPORT, Z_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE = 10, 11, 12, 13
@@ -140,6 +141,20 @@ class Remembering(Protocol):
         """Store what is known in memory only, before the register is closed.
 
         :raises StoreFailed: when the store did not confirm it.
+        """
+
+
+@runtime_checkable
+class OnALine(Protocol):
+    """A register with a line of its own, which takes one question or task at a time."""
+
+    differing: tuple[Text, ...]
+    """Where its figures differed from our books when they were read last."""
+
+    async def settle(self, row: OperationRow, made: bool) -> None:
+        """Close an open operation as a person says who has looked at the paper; what the machine says counts more.
+
+        :raises Refused: 5074 when the operation is not open.
         """
 
 
