@@ -1684,6 +1684,16 @@ class Res(Enum):
         "Віддайте покупцеві паперовий чек або покажіть його QR-код.",
         "Give the customer the paper receipt or show its QR code.",
     )
+    MACHINE_DIFFERS = _warning(
+        3011,
+        Action.DONE,
+        "Апарат і сервіс мають різні дані: %s",
+        "The machine and the service differ: %s",
+        "Покажіть текст касирові: апаратом, мабуть, користувалися без сервісу.",
+        "Show the text to the cashier: somebody seems to have used the machine without the service.",
+        "Звірте стрічку апарата з продажами й повідомте того, хто веде облік.",
+        "Compare the machine's tape with the sales and tell the person who keeps the accounts.",
+    )
 
 
 _BY_CODE = {res.code: res for res in Res}

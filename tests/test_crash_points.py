@@ -35,6 +35,7 @@ STEPS: dict[tuple[str, str], tuple[str, ...]] = {
         *("offline.made", "offline.stored"),
     ),
     ("registers/bookkeeping.py", "submit"): ("document.submitted", "document.first-accepted"),
+    ("registers/bookkeeping.py", "_once_more"): ("collision.asked", "document.before-submit"),
     ("registers/bookkeeping.py", "_complete"): ("document.outcome-stored",),
     ("registers/bookkeeping.py", "conclude"): (
         "document.refusal-stored",

@@ -55,12 +55,19 @@ class Asking:
 
     :param insist: lets the next question through though the tax service did not answer just now.
     :param tries: questions without an answer after which it gives up; 0: only when the time is over.
+    :param lasts: seconds for which it asks from the loss on, however long the caller has waited; 0: in their time.
     """
 
     def __init__(
-        self, channel: IFiscalChannel, clock: ServiceClock, insist: Callable[[], None] = nothing, tries: int = 0
+        self,
+        channel: IFiscalChannel,
+        clock: ServiceClock,
+        insist: Callable[[], None] = nothing,
+        tries: int = 0,
+        lasts: float = 0.0,
     ) -> None:
         self._channel, self._clock, self._insist, self._tries = channel, clock, insist, tries
+        self._lasts = lasts
         self._end = 0.0
         self._stopped = False
         self._waits: Deferred[Any] | None = None
@@ -106,18 +113,25 @@ class Asking:
         return self._within(within, Deferred.fromCoroutine(submit(submission)))
 
     async def became(
-        self, number: int, sent: bytes, outcome: Unknown | Rejected, submit: Callable[[], Submitting], due: bool
+        self,
+        number: int,
+        sent: Callable[[], bytes],
+        outcome: Unknown | Rejected,
+        submit: Callable[[], Submitting],
+        due: bool,
     ) -> Became:
         """What became of the document ``number``; refused or absent only when that is certain.
 
-        :param outcome: of its submission. :param submit: sends it again, as the same bytes.
+        :param sent: gives its bytes. :param outcome: of its submission. :param submit: sends it again.
         :param due: whether it follows an accepted document: one that did not leave is tried again too.
         """
         doubt: Became = outcome
         absent = unanswered = 0
+        if self._lasts:
+            self._end = self._clock.steady() + self._lasts
         self._insist()
         while self._left > 0 and not self._stopped:
-            found = await self.asked(self._left, lambda: self._channel.probe(number, sent))
+            found = await self.asked(self._left, lambda: self._channel.probe(number, sent()))
             reached("collision.asked")
             if isinstance(found, Accepted):
                 return found

@@ -67,6 +67,7 @@ AT_FAULT = frozenset(
         Res.CLOCK_DIFFERS,
         Res.REGISTER_ELSEWHERE,
         Res.FISCAL_NUMBER_EMPTY,
+        Res.DEVICE_ERROR,
     }
 )
 """Why no document of a register can be made, whatever it says."""
@@ -92,6 +93,8 @@ class Submission(msgspec.Struct):
     """The customer, until the outcome is stored."""
     doubt: Doubt | None = None
     """Set when its answer was lost."""
+    renewed: bool = False
+    """Whether its bytes are others than those of the intent, which never arrived."""
 
     @property
     def stays_here(self) -> bool:
@@ -337,7 +340,7 @@ class Books:
             why=_why(outcome).en,
         )
         found = await self.asking.became(
-            number, submission.sent, outcome, lambda: self._sent(submission, first=False), due=index > 0
+            number, lambda: submission.sent, outcome, lambda: self._once_more(n, submissions, index), due=index > 0
         )
         became = type(found).__name__.lower()
         self.log.warn("{device}: document {number} is {became}", device=self.name, number=number, became=became)
@@ -347,6 +350,18 @@ class Books:
             if submission.moments is not None:
                 submission.moments.answered = doubt.found
         return found
+
+    async def _once_more(self, n: int, submissions: Sequence[Submission], index: int) -> ChannelOutcome:
+        """The outcome of a document that never arrived, sent again: as the same bytes, or as others that are stored.
+
+        :raises Refused: when there are no others now.
+        """
+        submission = submissions[index]
+        if self.channel.renews:
+            submission.sent = await self.channel.again(submission.document, submission.sent)
+            submission.renewed = True
+            await self.store.note(n, _kept_of(submissions))
+        return await self._sent(submission, first=False)
 
     async def _sent(self, submission: Submission, first: bool) -> ChannelOutcome:
         """The outcome of one submission of a document."""
@@ -490,8 +505,9 @@ def _why(outcome: Became) -> Text:
 
 def _kept_of(submissions: Sequence[Submission]) -> bytes:
     head = submissions[0]
-    if len(submissions) == 1 and not (head.moments or head.doubt or head.reach or head.revocation):
+    if len(submissions) == 1 and not (head.moments or head.doubt or head.reach or head.revocation or head.renewed):
         return b""
     way = {each.document.number: each.moments for each in submissions if each.moments is not None}
     doubts = {each.document.number: each.doubt for each in submissions if each.doubt is not None}
-    return kept.encode(Kept(way, head.revocation, reach=head.reach, doubts=doubts))
+    renewed = {each.document.number: each.sent for each in submissions if each.renewed}
+    return kept.encode(Kept(way, head.revocation, reach=head.reach, doubts=doubts, renewed=renewed))

@@ -108,10 +108,11 @@ class Collisions:
         submissions = [
             Submission(
                 documents.decode(row.value),
-                row.sent,
+                stored.renewed.get(row.number, row.sent),
                 row.fiscal_number,
                 moments=times.get(row.number),
                 doubt=stored.doubts.get(row.number),
+                renewed=row.number in stored.renewed,
             )
             for row in operation.documents
         ]

@@ -64,10 +64,11 @@ class SoftwareRegister:
     :param revokes: whether it goes offline though a document may have arrived, which is made again then.
     :param insist: lets the next question through to a tax service that did not answer just now.
     :param marks: is asked for excise marks before a sale. :param posted: says that there are letters to tell.
-    :param ways: how receipts reach customers.
+    :param ways: how receipts reach customers. :param asks_s: as `Asking` has ``lasts``.
     """
 
     log = Logger()
+    books_kind: type[Books] = Books
 
     def __init__(
         self,
@@ -83,6 +84,7 @@ class SoftwareRegister:
         marks: IMarks | None = None,
         posted: Callable[[], None] = nothing,
         ways: Callable[[], Ways] = Ways,
+        asks_s: float = 0.0,
     ) -> None:
         self._n, self._name, self._settings, self._revokes = device_n, name, settings, revokes
         self._store, self._channel, self._clock = store, channel, clock
@@ -91,9 +93,11 @@ class SoftwareRegister:
         self._fisid = fisid
         self._drafting = Drafting(name, settings, calendar, channel.dtype, channel.desk, clock)
         self._local = LocalTasks(device_n, calendar, channel.dtype, store, clock)
-        self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0)
+        self._asking = Asking(channel, clock, insist, REVOKING_TRIES if revokes else 0, asks_s)
         self.observed = Observed(clock)
-        self._books = Books(device_n, name, settings, store, channel, clock, self._asking, posted, self.observed)
+        self._books = self.books_kind(
+            device_n, name, settings, store, channel, clock, self._asking, posted, self.observed
+        )
         self._ways = ways
         self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)

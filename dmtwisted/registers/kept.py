@@ -73,6 +73,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     reach: Reach | None = None
     doubts: dict[int, Doubt] = {}
     """By the local numbers of the documents; most operations have none."""
+    renewed: dict[int, bytes] = {}
+    """By the local numbers: what was sent in place of the bytes of the intent, which never arrived."""
 
 
 NOTHING = Kept()
@@ -83,7 +85,7 @@ _decode = msgspec.json.Decoder(Kept).decode
 
 def encode(kept: Kept) -> bytes:
     """``kept`` as it is stored; empty when there is nothing to keep."""
-    return _encode(kept) if kept.way or kept.revocation or kept.online_copy or kept.reach or kept.doubts else b""
+    return _encode(kept) if kept != NOTHING else b""
 
 
 def decode(request: bytes) -> Kept:

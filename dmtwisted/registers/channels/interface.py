@@ -36,7 +36,7 @@ class Rejected:
 class Unknown:
     """The document left, and no readable answer came."""
 
-    why: str
+    why: Words
     res: Res = Res.COLLISION_NOT_REPAIRED
     """Of `probe`: why the outcome is still unknown; 1073 and 1074 need a person."""
 
@@ -88,6 +88,7 @@ class IFiscalChannel(Interface):
     desk = Attribute("The register's number within its outlet, as offline numbers contain it.")
     remote = Attribute("Whether there is a link that can break, and that is checked while it is not used.")
     unverified = Attribute("Whether answers count whoever signed them, though documents leave this machine.")
+    renews = Attribute("Whether what never arrived is sent again as other bytes, those of `again`.")
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
 
     async def prepare(document: Document) -> bytes:

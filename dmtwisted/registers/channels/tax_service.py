@@ -103,7 +103,7 @@ class TaxServiceChannel:
     """
 
     log = Logger()
-    remote = True
+    remote, renews = True, False
 
     def __init__(
         self,

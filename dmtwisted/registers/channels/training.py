@@ -51,7 +51,7 @@ class TrainingChannel:
     :param key_valid_to: last day, ``YYYY-MM-DD``, of a signing key that does not exist.
     """
 
-    remote = unverified = False
+    remote = unverified = renews = False
     dtype = 0
     desk = DESK
 

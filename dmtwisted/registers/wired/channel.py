@@ -1,0 +1,202 @@
+"""The channel of a hardware register: its documents go to the machine instead of the tax service.
+
+The bytes that the engine keeps with the intent are the slip and the figures that the machine had before. They say
+after any break what to ask the machine for, so nothing else has to be remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from dmtwisted.documents import documents
+from dmtwisted.documents.documents import Document
+from dmtwisted.registers.channels.interface import (
+    Absent,
+    Accepted,
+    ChannelOutcome,
+    IFiscalChannel,
+    Rejected,
+    Unknown,
+)
+from dmtwisted.registers.totals import Session
+from dmtwisted.registers.wired.interface import About, Figures, IMachine, Made, NotMade, Slip, Unclear
+from dmtwisted.registers.wired.refusals import refusal
+from dmtwisted.registers.wired.settings import WiredSettings
+from dmtwisted.registers.wired.slips import not_there, slip_of
+from dmtwisted.results import Refused, Res, Text
+from dmtwisted.wording import wording
+from protocols.errors import NotReached, WireError
+from protocols.registers.troubles import DeviceRefused, Trouble
+
+
+class Sent(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept of a document before it goes to the machine; without a slip it has no command there."""
+
+    slip: Slip | None
+    before: Figures
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Sent).decode
+
+
+@implementer(IFiscalChannel)
+class WiredChannel:
+    """The way to a machine.
+
+    :param saw: gets the figures of the machine whenever they are read between two documents.
+    """
+
+    log = Logger()
+
+    remote = unverified = False
+    renews = True
+    dtype = 1
+    desk = ""
+
+    def __init__(self, machine: IMachine, settings: WiredSettings, saw: Callable[[Figures], None]) -> None:
+        self._machine, self._settings, self._saw = machine, settings, saw
+        self.about: About | None = None
+        """Which machine it is, once it was asked."""
+
+    async def look(self) -> Figures:
+        """The figures of the machine that the settings mean.
+
+        :raises Refused: 430 when it cannot be asked, or is another one.
+        """
+        try:
+            if self.about is None:
+                self.about = self._known(await self._machine.about())
+            figures = await self._machine.figures()
+        except WireError as error:
+            self.about = None
+            raise refusal(error) from error
+        self._saw(figures)
+        return figures
+
+    def _known(self, about: About) -> About:
+        wanted = self._settings.fiscal_number
+        if wanted and about.fiscal_number and about.fiscal_number != wanted:
+            other = Text(f"це каса {about.fiscal_number}", f"this is the register {about.fiscal_number}")
+            raise Refused(Res.DEVICE_ERROR, other)
+        return about
+
+    async def prepare(self, document: Document) -> bytes:
+        """The slip, and the figures before it: see `IFiscalChannel`."""
+        kind = document.kind
+        if kind == documents.CLOSE:
+            return _encode(Sent(None, Figures()))
+        if kind == documents.OPEN:
+            figures = await self.look()
+            if figures.shift_open and any((figures.sales, figures.returns, figures.sold, figures.returned)):
+                raise Refused(Res.SHIFT_MUST_BE_CLOSED, note=SOLD_BEFORE)
+            return _encode(Sent(None, figures))
+        if kind not in self._machine.kinds:
+            not_there(document)
+        slip = slip_of(document, self._settings)
+        return _encode(Sent(slip, await self.look()))
+
+    def left_out(self, document: Document) -> list[Text]:
+        """Nothing is known of what a machine leaves out of its paper."""
+        return []
+
+    async def again(self, document: Document, sent: bytes) -> bytes:
+        """The same slip with new figures, when it certainly was not made: see `IFiscalChannel`."""
+        slip = _decode(sent).slip
+        return sent if slip is None else _encode(Sent(slip, await self.look()))
+
+    async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
+        """Have the machine register a slip; a document without one is done."""
+        slip, before = _parts(sent)
+        if slip is None:
+            return Accepted(_own_number(document))
+        try:
+            return _accepted(await self._machine.make(slip, before), slip, document.number)
+        except DeviceRefused as refused:
+            if slip.kind == documents.Z and before.shift_open is False and _wrong_mode(refused):
+                # Closed by hand, or nothing was sold: there is no other Z report to make.
+                return _accepted(Made("" if before.z is None else str(before.z)), slip, document.number)
+            return Rejected(refusal(refused, slip.kind))
+        except NotReached as error:
+            return Rejected(refusal(error))
+        except WireError as error:
+            return Unknown(wording(error))
+
+    async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
+        """What the machine says of a slip."""
+        slip, before = _parts(sent)
+        if slip is None:
+            # An opening that was not stored as done had no effect, and a closing has none either.
+            return Absent()
+        try:
+            became = await self._machine.became(slip, before)
+        except WireError as error:
+            return Unknown(wording(error))
+        if isinstance(became, Made):
+            return _accepted(became, slip, number)
+        if isinstance(became, Unclear):
+            return Unknown(became.advice, Res.COLLISION_UNSOLVABLE)
+        assert isinstance(became, NotMade)
+        return Absent()
+
+    async def upload(self, package: list[bytes], session: Session) -> ChannelOutcome:
+        """Never: there is no offline mode."""
+        return Rejected(Refused(Res.OFFLINE_FORBIDDEN))
+
+    async def answers(self) -> bool:
+        """Whether the machine answers now."""
+        try:
+            await self.look()
+        except Refused:
+            return False
+        return True
+
+    async def greet(self) -> None:
+        """Ask the machine for its figures."""
+        await self.look()
+
+    async def first_number(self) -> int:
+        """A machine expects no number of ours."""
+        return 0
+
+    def key_days_left(self) -> int | None:
+        """A machine signs itself."""
+        return None
+
+    async def check(self) -> None:
+        """Ask the machine who it is and for its figures."""
+        self.about = None
+        await self.look()
+
+
+SOLD_BEFORE = Text(
+    "на апараті вже продавали без сервісу: зробіть на ньому Z-звіт",
+    "the machine has sold without this service: make a Z-report on it",
+)
+
+
+def _parts(sent: bytes) -> tuple[Slip | None, Figures]:
+    kept = _decode(sent)
+    return kept.slip, kept.before
+
+
+def _accepted(made: Made, slip: Slip, number: int) -> Accepted:
+    """A Z report and a receipt may have the same number there."""
+    own = made.number or f"{OWN}{number}"
+    return Accepted(f"Z{own}" if slip.kind == documents.Z else own)
+
+
+OWN = "N"
+"""Before our number, where a machine has none."""
+
+
+def _own_number(document: Document) -> str:
+    return f"{OWN}{document.number}"
+
+
+def _wrong_mode(refused: DeviceRefused) -> bool:
+    return refused.meaning.trouble is Trouble.WRONG_MODE
