@@ -1,8 +1,8 @@
 """Asks devices whether they are there, between their tasks, so that a fault shows before a customer meets it.
 
-Nobody waits for these questions, so they give way: none begins while a task runs, and each has a limit. Printers and
-terminals have one line, so a task that comes during a question waits for its end, `LIMIT_S` at most; a register has a
-connection for each request, so its tasks do not wait at all.
+Nobody waits for these questions, so they give way: none begins while a task runs, and each has a limit. Printers,
+terminals and hardware registers have one line, so a task that comes during a question waits for its end, `LIMIT_S` at
+most; a software register has a connection for each request, so its tasks do not wait at all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from dmtwisted.devices.devices import Device, Devices
 from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL
 from dmtwisted.events import Events
 from dmtwisted.observed import Inquired, nothing
+from dmtwisted.registers.channels.interface import Away
+from dmtwisted.registers.interface import OnALine
 from dmtwisted.results import Refused, Res, Text
 
 EVERY_S, NEAR_S = 60.0, 2.0
@@ -103,7 +105,7 @@ class Observing:
     async def _one(self, device: Device, built: Inquired) -> None:
         """One question, and what its answer shows."""
         observed = built.observed
-        lends = device.kind != REGISTER
+        lends = device.kind != REGISTER or isinstance(built, OnALine)
         asking = Deferred.fromCoroutine(device.turns.lend(built.inquire) if lends else built.inquire())
         try:
             answered = await asking.addTimeout(LIMIT_S, self._clock, _late)
@@ -111,7 +113,7 @@ class Observing:
             if self._running:
                 observed.failed(refused, task=False)
         except TimeoutError:
-            observed.failed(SILENT[device.kind], task=False)
+            observed.failed(_AWAY if isinstance(built, OnALine) else SILENT[device.kind], task=False)
         except CancelledError:
             # The service stops.
             return
@@ -140,3 +142,5 @@ SILENT: dict[str, Refused] = {
     TERMINAL: Refused(Res.TERMINAL_CONNECT, aq_errortxt=_IN_TIME),
 }
 """What a device counts as that did not answer in time."""
+
+_AWAY = Away(_IN_TIME, Res.DEVICE_ERROR)

@@ -18,6 +18,9 @@ T = TypeVar("T")
 MINI_QUEUE = 15.0
 """Seconds that a task waits for a busy printer or terminal (specification 1.9, 8)."""
 
+QUESTION = 15.0
+"""Seconds that a task waits for the end of a question; a busy register refuses tasks behind other tasks only."""
+
 
 async def acquire(lock: DeferredLock, until: float, clock: IReactorTime) -> None:
     """Take ``lock`` by ``until``, a moment of ``clock``.
@@ -103,7 +106,7 @@ class Turns:
 
     def deadline(self) -> float:
         """When a task gives up that begins to wait now; one for all the queues that it waits in."""
-        return self._clock.seconds() + self._patience
+        return self._clock.seconds() + (QUESTION if self._lent else self._patience)
 
     async def take(self, until: float | None = None) -> None:
         """Begin the turn of a task; the caller gives it back.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -21,11 +22,28 @@ from tests.register_desk import Desk
 from tests.shop import Shop
 
 
+class BreakingDesk(Desk):
+    """A line that breaks in the middle of a document."""
+
+    cut: int | None = None
+    """How many bytes of the next document arrive."""
+
+    def _spoiling(self, deliver: Callable[[bytes], object]) -> Callable[[bytes], object]:
+        def receive(data: bytes) -> None:
+            cut = self.cut if data.startswith(b"POST") else None
+            deliver(data[:cut])
+            if cut is not None:
+                self.cut = None
+                self.endpoint.pumps[-1].serverIO.loseConnection()
+
+        return receive
+
+
 class IronShop(Shop):
     """A shop with the hardware register `iron`; the simulated one outlives the service."""
 
     def __init__(self, case: SynchronousTestCase, **settings: Any) -> None:
-        self.desk: Desk | None = None
+        self.desk: BreakingDesk | None = None
         super().__init__(case)
         given = {"host": "10.0.0.7", "default_taxgrp": 1, **settings}
         adding = self.core.devices.add("iron", REGISTER, "mg", given, confirm_real=True)
@@ -34,7 +52,7 @@ class IronShop(Shop):
     def _open(self) -> Core:
         if self.desk is None:
             self.device = MgDevice(self.clock)
-            self.desk = Desk(self.clock, MgSite(self.device))
+            self.desk = BreakingDesk(self.clock, MgSite(self.device))
         endpoint = self.desk.endpoint
 
         def machine(settings: MgSettings, _: object) -> MgMachine:

@@ -13,6 +13,7 @@ from dmtwisted.documents.model import Element
 from dmtwisted.registers.channels.interface import OutletRecord, SaidOfKey
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
+from dmtwisted.results import Text
 from dmtwisted.store.values import LetterRow
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
@@ -141,6 +142,14 @@ class Remembering(Protocol):
 
         :raises StoreFailed: when the store did not confirm it.
         """
+
+
+@runtime_checkable
+class OnALine(Protocol):
+    """A register with a line of its own, which takes one question or task at a time."""
+
+    differing: tuple[Text, ...]
+    """Where its figures differed from our books when they were read last."""
 
 
 @runtime_checkable

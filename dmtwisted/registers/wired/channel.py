@@ -92,7 +92,7 @@ class WiredChannel:
             return _encode(Sent(None, Figures()))
         if kind == documents.OPEN:
             figures = await self.look()
-            if figures.shift_open and any((figures.sales, figures.returns, figures.sold, figures.returned)):
+            if figures.shift_open and has_traded(figures):
                 raise Refused(Res.SHIFT_MUST_BE_CLOSED, note=SOLD_BEFORE)
             return _encode(Sent(None, figures))
         if kind not in self._machine.kinds:
@@ -171,6 +171,12 @@ class WiredChannel:
         """Ask the machine who it is and for its figures."""
         self.about = None
         await self.look()
+
+
+def has_traded(figures: Figures) -> bool:
+    """Whether a machine has sold or returned anything since its last Z report."""
+    told = (figures.sales, figures.returns, figures.sold, figures.returned, *figures.forms.values())
+    return any(told)
 
 
 SOLD_BEFORE = Text(

@@ -57,6 +57,11 @@ class WiredRegister(SoftwareRegister):
             asks_s=ASKS_S,
         )
 
+    @property
+    def differing(self) -> tuple[Text, ...]:
+        """Where the machine differs: see `OnALine`."""
+        return self._books.differing
+
     def _saw(self, figures: Figures) -> None:
         books = self._books
         if books.stored is not None:
