@@ -9,6 +9,7 @@ from dmtwisted.devices.driver import PRINTER, TERMINAL
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED
+from dmtwisted.registers.interface import OnALine
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
 
@@ -29,8 +30,9 @@ PRINTS_COUNT = 86_400_000
 class Unfinished:
     """An operation with an unknown outcome, and what a person can do about it.
 
-    ``way`` is one of ``ask`` (any task makes the service find out), ``settle`` (a person says what the slip shows),
-    ``reprint``, ``give_up`` (a receipt with a card that is not repeated), or empty when there is nothing to do.
+    ``way`` is one of ``ask`` (any task makes the service find out), ``look`` (so it does, and a person may say what
+    the register's paper shows), ``settle`` (a person says what the slip shows), ``reprint``, ``give_up`` (a receipt
+    with a card that is not repeated), or empty when there is nothing to do.
     """
 
     n: int
@@ -99,4 +101,6 @@ def _way(row: OperationRow, device: Device | None) -> str:
         return "reprint"
     if row.kind == "pkg":
         return "give_up"
-    return "ask" if row.kind in FISCAL else ""
+    if row.kind in FISCAL:
+        return "look" if isinstance(device.built, OnALine) else "ask"
+    return ""

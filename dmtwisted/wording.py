@@ -645,6 +645,7 @@ another certificate is being checked = перевіряється інший с�
 the configuration names the certificate; remove it there = сертифікат названо в конфігурації; приберіть його звідти
 there is no state folder to keep a certificate in = немає теки даних, де зберегти сертифікат
 only registers at the tax service have tax objects = податкові об’єкти мають лише каси в ДПС
+any task of this register finds the outcome out = результат з’ясує будь-яке завдання цієї каси
 only registers go offline and online = режим офлайн мають лише каси
 only training printers have a strip = стрічку мають лише навчальні пристрої друку
 only training devices have a scenario and a ledger = сценарій і журнал мають лише навчальні пристрої

@@ -13,6 +13,7 @@ from dmtwisted.core import Core
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.registers.drivers.mg import MgSettings
 from dmtwisted.registers.wired.driver import wired_driver
+from dmtwisted.registers.wired.interface import IMachine
 from dmtwisted.registers.wired.mg import MgMachine
 from protocols.registers.mg.digest import Login
 from protocols.registers.mg.register import SERVICE, MgRegister
@@ -40,10 +41,14 @@ class BreakingDesk(Desk):
 
 
 class IronShop(Shop):
-    """A shop with the hardware register `iron`; the simulated one outlives the service."""
+    """A shop with the hardware register `iron`; the simulated one outlives the service.
 
-    def __init__(self, case: SynchronousTestCase, **settings: Any) -> None:
+    :param machine: in place of the MG register.
+    """
+
+    def __init__(self, case: SynchronousTestCase, machine: IMachine | None = None, **settings: Any) -> None:
         self.desk: BreakingDesk | None = None
+        self._machine = machine
         super().__init__(case)
         given = {"host": "10.0.0.7", "default_taxgrp": 1, **settings}
         adding = self.core.devices.add("iron", REGISTER, "mg", given, confirm_real=True)
@@ -55,7 +60,9 @@ class IronShop(Shop):
             self.desk = BreakingDesk(self.clock, MgSite(self.device))
         endpoint = self.desk.endpoint
 
-        def machine(settings: MgSettings, _: object) -> MgMachine:
+        def machine(settings: MgSettings, _: object) -> IMachine:
+            if self._machine is not None:
+                return self._machine
             login = Login(settings.user, settings.password or SERVICE.password)
             return MgMachine(MgRegister(self.clock, endpoint, login), self.clock)
 
@@ -64,6 +71,11 @@ class IronShop(Shop):
         core.devices.drivers[REGISTER, "mg"] = wired_driver("mg", "MG", MgSettings, machine, secrets=("password",))
         self._case.successResultOf(Deferred.fromCoroutine(core.open()))
         return core
+
+    def cut(self, at: int) -> None:
+        """Break the line after so many bytes of the next document."""
+        assert self.desk is not None
+        self.desk.cut = at
 
     @property
     def endpoint(self) -> MemoryEndpoint:

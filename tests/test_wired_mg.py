@@ -90,9 +90,9 @@ class BreakTests(IronCase):
         number = 1
         for cut in range(0, len(sent) + 1, 7):
             number += 1
-            self.shop.desk.cut = cut
+            self.shop.cut(cut)
             self.usual(self.sell(f"sent {cut}"), number)
-            self.assertIsNone(self.shop.desk.cut)
+            assert self.shop.desk is not None and self.shop.desk.cut is None
             self.assertEqual(len(self.iron.ledger), number)
         for cut in range(0, 200, 9):
             number += 1
@@ -233,7 +233,7 @@ class RefusalTests(IronCase):
         ):
             self.refused(self.shop.task(task, f"{task} {res}", **members), res)
         self.assertNotIn("register", self.device.heard[heard:])
-        offline = self.shop.core.devices.by_name("iron").built.go_offline("uk")
+        offline = self.shop.built("iron").go_offline("uk")
         self.assertEqual(self.failureResultOf(Deferred.fromCoroutine(offline), Refused).value.res.code, 1052)
 
     def test_sold_elsewhere(self) -> None:

@@ -14,18 +14,20 @@ from dmtwisted.batch.saga import KIND as SAGA
 from dmtwisted.batch.service import Batch
 from dmtwisted.changes import Action, Area, Changes
 from dmtwisted.clock import stamp17
-from dmtwisted.devices.devices import Device, Devices, PrinterDevice, TerminalDevice, usable
-from dmtwisted.devices.driver import PRINTER, TERMINAL, BadSettings
+from dmtwisted.devices.devices import Device, Devices, PrinterDevice, RegisterDevice, TerminalDevice, usable
+from dmtwisted.devices.driver import PRINTER, REGISTER, TERMINAL, BadSettings
 from dmtwisted.papers import DEFAULT_PRINTER, Papers
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.printing.jobs import decode_job
 from dmtwisted.printing.result import Fate, PrintResult, reason_text
 from dmtwisted.registers.bookkeeping import KIND as RECEIPT
+from dmtwisted.registers.interface import OnALine
 from dmtwisted.registers.lost_online import OnlineCopyRecord, online_copy_of
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State
-from dmtwisted.unfinished import OPEN
+from dmtwisted.terminals.service import TerminalService
+from dmtwisted.unfinished import FISCAL, OPEN
 from dmtwisted.wording import wording
 from web.answers import StoredAnswer, json_answer, language_of, stored_answer
 from web.filters import LARGEST_NUMBER, PageOf, devices_of, given_in, moment_of, page_of
@@ -174,14 +176,15 @@ class JournalApi:
 
     @app.route("/dm/api/v3/operations/<int:n>/settle", methods=["POST"])
     async def settle(self, request: IRequest, n: int) -> bytes:
-        """Say how a payment ended when the terminal cannot answer, or close a batch.
+        """Say how a payment ended when the terminal cannot answer, or a receipt when a hardware register cannot.
 
-        A batch can only be refused: its money was refunded by hand, or none was taken.
+        What the device proves counts more. A batch can only be refused: its money was refunded by hand, or none was
+        taken.
         """
         asked = read_object(request, Settlement)
         if asked.outcome not in ("approved", "refused"):
             raise BadSettings("outcome", "approved or refused is expected")
-        row = await self._row(request, n, "pay", SAGA)
+        row = await self._row(request, n, "pay", SAGA, *FISCAL)
         language = language_of(request, self.default_language)
         if row.kind == SAGA:
             if asked.outcome != "refused":
@@ -193,17 +196,30 @@ class JournalApi:
 
             await lasting(closed())
             return json_answer(request, 200, self._operation(await self._row(request, n, SAGA), language))
-        device = self._device(row, TERMINAL)
+        self._settles(row)
+        device = self._device(row, TERMINAL if row.kind == "pay" else REGISTER)
 
         async def settled() -> None:
             async with device.turns.owned():
-                terminal = usable(self._device(row, TERMINAL), TerminalDevice).built
+                settles = self._settles(row)
                 approved = asked.outcome == "approved"
                 async with self._settling(row, approved):
-                    await terminal.settle(await self._row(request, n, "pay"), approved)
+                    await settles.settle(await self._row(request, n, row.kind), approved)
 
         await lasting(settled())
-        return json_answer(request, 200, self._operation(await self._row(request, n, "pay"), language))
+        return json_answer(request, 200, self._operation(await self._row(request, n, row.kind), language))
+
+    def _settles(self, row: OperationRow) -> TerminalService | OnALine:
+        """What closes an open operation as a person says.
+
+        :raises Refused: 430 when the device cannot be used, 1091 for a register that finds every outcome out itself.
+        """
+        if row.kind == "pay":
+            return usable(self._device(row, TERMINAL), TerminalDevice).built
+        register = usable(self._device(row, REGISTER), RegisterDevice).built
+        if isinstance(register, OnALine):
+            return register
+        raise Refused(Res.UNKNOWN_DEVICE, note=wording("any task of this register finds the outcome out"))
 
     def _settling(self, row: OperationRow, approved: bool) -> AbstractAsyncContextManager[object]:
         """The record of what a person says of an operation."""

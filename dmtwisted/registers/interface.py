@@ -14,7 +14,7 @@ from dmtwisted.registers.channels.interface import OutletRecord, SaidOfKey
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
 from dmtwisted.results import Text
-from dmtwisted.store.values import LetterRow
+from dmtwisted.store.values import LetterRow, OperationRow
 
 OPEN_SHIFT, SALE, RETURN, CASH_IN, CASH_OUT, SERVICE_REPORT = 0, 1, 2, 3, 4, 5
 X_REPORT, Z_REPORT, SUMMARY_BY_NUMBER, SUMMARY_BY_DATE = 10, 11, 12, 13
@@ -150,6 +150,12 @@ class OnALine(Protocol):
 
     differing: tuple[Text, ...]
     """Where its figures differed from our books when they were read last."""
+
+    async def settle(self, row: OperationRow, made: bool) -> None:
+        """Close an open operation as a person says who has looked at the paper; what the machine says counts more.
+
+        :raises Refused: 5074 when the operation is not open.
+        """
 
 
 @runtime_checkable

@@ -201,6 +201,13 @@ _W: dict[str, tuple[str, str]] = {
         "Термінал не повідомив результату. Перевірте його сліп і вкажіть результат.",
         "The terminal did not report the outcome. Check its slip and enter the outcome.",
     ),
+    "advice_look": (
+        "Каса не повідомила результату. Сервіс запитає її ще раз; якщо вона не знає, подивіться на її стрічку.",
+        "The register did not report the outcome. The service asks it again; if it does not know, look at its tape.",
+    ),
+    "tape_made": ("На стрічці: чек є", "The tape says: made"),
+    "tape_not_made": ("На стрічці: чека немає", "The tape says: not made"),
+    "look_at_tape": ("Спершу подивіться на стрічку каси", "Look at the register's tape first"),
     "advice_reprint": (
         "Перевірте, чи документ надруковано. Якщо ні, надрукуйте ще раз.",
         "Check whether the paper came out. If not, print it again.",

@@ -62,6 +62,8 @@ class WiredChannel:
         self._machine, self._settings, self._saw = machine, settings, saw
         self.about: About | None = None
         """Which machine it is, once it was asked."""
+        self.said: dict[int, bool] = {}
+        """Whether documents were made, by their local numbers, as a person says who has looked."""
 
     async def look(self) -> Figures:
         """The figures of the machine that the settings mean.
@@ -132,6 +134,8 @@ class WiredChannel:
         if slip is None:
             # An opening that was not stored as done had no effect, and a closing has none either.
             return Absent()
+        if number in self.said:
+            return _accepted(Made(""), slip, number) if self.said[number] else Absent()
         try:
             became = await self._machine.became(slip, before)
         except WireError as error:

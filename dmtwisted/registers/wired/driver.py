@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dmtwisted.devices.driver import REGISTER, Driver, Surroundings
-from dmtwisted.registers.settings import RECEIVERS, SECRETS
+from dmtwisted.registers.settings import RECEIVERS, SECRETS, is_loopback
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
@@ -53,5 +53,6 @@ def wired_driver(
         capabilities=CAPABILITIES,
         secrets=(*secrets, *SECRETS),
         receivers={**{one: ("interface", "host", "port", "serial_port") for one in secrets}, **RECEIVERS},
+        stays=lambda chosen: chosen.interface == "tcp" and is_loopback(chosen.host),
         **others,
     )

@@ -6,7 +6,7 @@ from dmtwisted.answers import Warning
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents import documents
 from dmtwisted.registers.bookkeeping import Books
-from dmtwisted.registers.engine import SoftwareRegister
+from dmtwisted.registers.engine import OPEN_COLLISIONS, SoftwareRegister
 from dmtwisted.registers.interface import LAST_COPY, SERVICE_REPORT, STATUS, X_REPORT, Done
 from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.wired.channel import WiredChannel
@@ -15,8 +15,8 @@ from dmtwisted.registers.wired.interface import Figures, IMachine
 from dmtwisted.registers.wired.refusals import refusal
 from dmtwisted.registers.wired.settings import WiredSettings
 from dmtwisted.requests import FiscalRequest, TaskRequest
-from dmtwisted.results import Refused, Res, Text
-from dmtwisted.store.values import DeviceRow
+from dmtwisted.results import Action, Refused, Res, Text
+from dmtwisted.store.values import DeviceRow, OperationRow
 from protocols.errors import WireError
 
 ASKS_S = 25.0
@@ -67,6 +67,15 @@ class WiredRegister(SoftwareRegister):
         if books.stored is not None:
             books.differing = tuple(differences(figures, books.state, self._there.forms_there))
 
+    async def _settled(self, request: TaskRequest | None = None, fingerprint: bytes = b"") -> None:
+        """As any register; as long as a person has to look, the tag may be repeated."""
+        try:
+            await super()._settled(request, fingerprint)
+        except Refused as refused:
+            if refused.res is Res.COLLISION_UNSOLVABLE:
+                refused.action = Action.COLLISION
+            raise
+
     async def _report(self, request: TaskRequest, fiscal: FiscalRequest, language: str) -> Done:
         """As any register; the machine prints reports and copies itself."""
         if fiscal.task not in (X_REPORT, STATUS, LAST_COPY, SERVICE_REPORT):
@@ -94,6 +103,23 @@ class WiredRegister(SoftwareRegister):
                 await self._machine.print_text(tuple(line.t for line in fiscal.lines))
         except WireError as error:
             raise refusal(error, "x" if fiscal.task == X_REPORT else "") from error
+
+    async def settle(self, row: OperationRow, made: bool) -> None:
+        """Close an open operation as a person says: see `OnALine`."""
+        open_ones = [found for found in await self._books.unresolved() if found.n == row.n]
+        if not open_ones:
+            raise Refused(Res.NOTHING_TO_CONFIRM)
+        self._books.stored = None
+        try:
+            return await self.resolve()
+        except Refused as refused:
+            if refused.res not in OPEN_COLLISIONS:
+                raise
+        self._way.said = {document.number: made for document in open_ones[0].documents}
+        try:
+            await self.resolve()
+        finally:
+            self._way.said = {}
 
     async def state(self) -> dict[str, object]:
         """As any register, which machine it is, and where it differs."""
