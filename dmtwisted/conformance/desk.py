@@ -108,6 +108,8 @@ class Stand:
     line: bool = True
     shape: str = ""
     """The variant of the driver: another line, another way of working."""
+    opens: bool = True
+    """Of a register: whether the opening of a shift is a document of its own at the other end."""
 
     @property
     def has(self) -> frozenset[str]:

@@ -8,13 +8,14 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
-from dmtwisted.conformance import nexo_stand, prro_stand
+from dmtwisted.conformance import nexo_stand, prro_stand, wired_stand
 from dmtwisted.conformance.desk import OPERATION, WAIT, FarEnd, Stand
 from dmtwisted.conformance.line import World
 from dmtwisted.devices.driver import Driver, Surroundings
 from dmtwisted.printing.drivers.escpos import DRIVER as ESCPOS
 from dmtwisted.printing.drivers.star import DRIVER as STAR
 from dmtwisted.printing.drivers.training import DRIVER as TRAINING_PRINTER
+from dmtwisted.registers.drivers.mg import DRIVER as MG
 from dmtwisted.registers.drivers.prro import DRIVER as PRRO
 from dmtwisted.registers.drivers.training import DRIVER as TRAINING_REGISTER
 from dmtwisted.store.values import DeviceRow
@@ -144,6 +145,7 @@ _ALL = (
         prro_stand.load_key,
         line=False,
     ),
+    wired_stand.mg(MG),
     Stand(TRAINING_REGISTER, {}, wrong=(({"wait_s": 0}, "settings.wait_s"), *NO_STEP)),
 )
 

@@ -37,6 +37,17 @@ SETTINGS: dict[str, SettingWords] = {
     "flow": _words("Керування потоком", "Flow control", "Як пристрій просить зачекати на COM-порту"),
     "device_file": _words("Файл пристрою", "Device file", "Файл USB-принтера в Linux"),
     "queue": _words("Черга друку", "Print queue", "Назва черги в CUPS або Windows"),
+    "tax_map": _words(
+        "Податкові групи апарата",
+        "The register's tax groups",
+        "Рядок на групу: наша група=її номер в апараті, наприклад 2=3; порожнє: за порядком наших груп",
+    ),
+    "form_map": _words(
+        "Форми оплати апарата",
+        "The register's forms of payment",
+        "Рядок на тип: тип оплати=форма в апараті, наприклад 2=4; порожнє: готівка й картка, як із заводу",
+    ),
+    "user": _words("Користувач апарата", "The register's user", "service або номер касира"),
     "wait_s": _words("Чекати, секунд", "Wait, seconds", "Скільки секунд чекати на відповідь"),
     # printers
     "profile": _words("Модель", "Model", "Родина, до якої належить принтер"),
@@ -74,7 +85,11 @@ SETTINGS: dict[str, SettingWords] = {
     "operation_s": _words("Тривалість, секунд", "Duration, seconds", "Скільки триває навчальна операція"),
     "register": _words("Номер каси", "Number of the till", "Яким номером ця каса називає себе терміналу"),
     "currency": _words("Валюта", "Currency", "Гривня: 980 або UAH, як вимагає протокол"),
-    "password": _words("Пароль каси в терміналі", "Till's password", "6 цифр; часто 000000 або 123456"),
+    "password": _words(
+        "Пароль",
+        "Password",
+        "У терміналі часто 000000 або 123456; порожнє в апарата: заводський",
+    ),
     "charset": _words("Кодування текстів термінала", "Character set of the terminal", "Для CardComplete: iso-8859-1"),
     "slips": _words(
         "Сліпи надсилати касі", "Slips go to the till", "Термінал передає сліпи, а не друкує їх на своєму папері"
