@@ -49,9 +49,9 @@ class WiredSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, k
             "empty: cash and card as the factory sets them"
         ),
     ] = ()
-    storno_allowed: Annotated[Literal[False], Meta(description="Hardware registers take nothing back")] = False
-    rounding_step: Annotated[Literal[0], Meta(description="Hardware registers do not round cash")] = 0
-    offline_allowed: Annotated[Literal[False], Meta(description="Hardware registers have no offline mode")] = False
+    storno_allowed: Annotated[
+        bool, Meta(description="Whether the last document may be taken back: a hardware register cannot")
+    ] = False
 
     def __post_init__(self) -> None:
         """Check that the members say where the register is, and that both maps can be read.
@@ -66,6 +66,9 @@ class WiredSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, k
             raise BadSettings("settings.interface", "this protocol goes over a network only")
         if self.interface == "tcp" and not (self.port or self.usual_port):
             raise BadSettings("settings.port", "this protocol has no usual port")
+        for name, why in _NEVER.items():
+            if getattr(self, name):
+                raise BadSettings(f"settings.{name}", why)
         for name in ("tax_map", "form_map"):
             given = [row.partition("=")[0] for row in getattr(self, name)]
             if len(set(given)) < len(given):
@@ -85,6 +88,14 @@ class WiredSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, k
     def forms_there(self) -> dict[int, int]:
         """The machine's form of payment by payment type; of those that it has."""
         return _pairs(self.form_map) if self.form_map else dict(self.usual_forms)
+
+
+_NEVER = {
+    "storno_allowed": "a hardware register takes nothing back",
+    "rounding_step": "a hardware register does not round cash",
+    "offline_allowed": "a hardware register has no offline mode",
+}
+"""Settings of software registers that a machine cannot have."""
 
 
 def _pairs(rows: tuple[str, ...]) -> dict[int, int]:
