@@ -22,9 +22,11 @@ from dmtwisted.devices.driver import REGISTER
 from dmtwisted.events import Events
 from dmtwisted.observed import Health, Inquired
 from dmtwisted.printing.service import PrinterService
+from dmtwisted.registers.channels.interface import Away
 from dmtwisted.registers.customers import MAIL, PHONE
+from dmtwisted.registers.interface import OnALine
 from dmtwisted.registers.marks import LETTERS
-from dmtwisted.results import Refused, Res, Text
+from dmtwisted.results import Refused, Res, Text, joined
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.unfinished import Unfinished, unfinished
@@ -122,6 +124,8 @@ def of_device(device: Device, state: dict[str, Any], mark: str, now: int) -> lis
     found = [*_unusable(device, state), *_observed(device, state), *_unusual(device, mark)]
     if device.kind == REGISTER and "error" not in state:
         found += [*_key(device, state), *_offline(device, state), *_shift(device, state, now), *_trust(device, state)]
+        if isinstance(device.built, OnALine):
+            found += _machine(device, device.built)
     elif isinstance(device.built, PrinterService):
         found += _paper(device, device.built)
     return found
@@ -226,12 +230,22 @@ def _code(device: Device, why: Refused) -> str:
     """The code of a need for a device that failed with ``why``."""
     kind: str = device.kind
     if kind == REGISTER:
+        if isinstance(device.built, OnALine):
+            return _code_of_machine(why)
         return "tax_away" if why.res in TAX_AWAY else "refused"
     if isinstance(device.built, PrinterService):
         reason = None if device.built.status is None else device.built.status.reason
         if reason in _CONDITIONS and why.res is Res.DEVICE_ERROR:
             return _CONDITIONS[reason]
     return "not_answering" if why.res in NOT_ANSWERING else "fault"
+
+
+def _code_of_machine(why: Refused) -> str:
+    if why.res is Res.DEVICE_ERROR:
+        return "not_answering" if isinstance(why, Away) else "fault"
+    if why.res is Res.NO_PAPER:
+        return "paper_out"
+    return "not_answering" if why.res is Res.COLLISION_NOT_REPAIRED else "refused"
 
 
 TAX_AWAY = frozenset(
@@ -345,6 +359,18 @@ def _shift(device: Device, state: dict[str, Any], now: int) -> list[Need]:
     advice = Text("Зробіть Z-звіт і відкрийте зміну знову.", "Make a Z-report and open the shift again.")
     page = f"/dm/main/registers/{device.row.dev_id}"
     return [_of(device, "shift_old", "warn", text, advice, opened, page=page)]
+
+
+def _machine(device: Device, built: OnALine) -> list[Need]:
+    if not built.differing:
+        return []
+    differs = joined(*built.differing, separator="; ")
+    text = Text(f"дані апарата інші: {differs.uk}", f"the machine's figures differ: {differs.en}")
+    advice = Text(
+        "Звірте стрічку апарата з продажами: ним, мабуть, користувалися без сервісу.",
+        "Compare the machine's tape with the sales: somebody seems to have used it without the service.",
+    )
+    return [_of(device, "differs", "warn", text, advice, page=f"/dm/main/registers/{device.row.dev_id}")]
 
 
 def _trust(device: Device, state: dict[str, Any]) -> list[Need]:

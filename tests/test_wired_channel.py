@@ -48,7 +48,7 @@ class Told:
 
     async def figures(self) -> Figures:
         """Its last number."""
-        return self.figured or Figures(shift_open=False, number=self.number, z=4)
+        return self.figured or Figures(number=self.number, z=4)
 
     async def make(self, slip: Slip, before: Figures) -> Made:
         """As the test says."""

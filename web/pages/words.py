@@ -133,6 +133,7 @@ _W: dict[str, tuple[str, str]] = {
     "cash": ("Готівка в шухляді", "Cash in the drawer"),
     "hryvnias": ("грн", "UAH"),
     "fiscal_number_of": ("Фіскальний номер каси", "Fiscal number of the register"),
+    "machine": ("Апарат", "Machine"),
     "kind_of_register": ("Чеки", "Receipts are"),
     "real": ("справжні", "real"),
     "test": ("навчальні", "for training"),

@@ -34,6 +34,7 @@ NEEDS: dict[str, tuple[str, str]] = {
     "need_offline_over": ("час офлайн вичерпано", "offline time is over"),
     "need_shift_old": ("час закрити зміну", "time to close the shift"),
     "need_unverified": ("податкову не перевірено", "tax service unverified"),
+    "need_differs": ("дані різняться", "figures differ"),
     "need_untrusted": ("чужі відповіді", "foreign answers"),
     "need_unfinished": ("результат невідомий", "outcome unknown"),
     "not_known_since": ("невідомо від", "not known since"),
