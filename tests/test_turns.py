@@ -57,6 +57,21 @@ class LendingTests(_TurnsCase):
         self.failureResultOf(lent, Refused)
         self.assertIdle()
 
+    def test_register_waits(self) -> None:
+        """A task of a device that makes nobody wait waits for the end of a question all the same."""
+        self.turns = Turns(self.clock, 0.0)
+        asked: Deferred[bool] = Deferred()
+        lent = Deferred.fromCoroutine(self.turns.lend(lambda: asked))
+        task = Task(self, "task")
+        self.assertNoResult(task.finished)
+        asked.callback(True)
+        self.assertTrue(self.successResultOf(lent))
+        refused = self.failureResultOf(Task(self, "other").finished, Refused)
+        self.assertIs(refused.value.res, Res.DEVICE_BUSY)
+        task.end()
+        self.successResultOf(task.finished)
+        self.assertIdle()
+
     def test_collected(self) -> None:
         """A question that is collected as garbage wakes nobody: who waits for it is garbage too."""
         question = self.turns.lend(lambda: Deferred())

@@ -257,6 +257,21 @@ class ChannelTests(SynchronousTestCase):
         self.assertIn("продажі 105.00, у сервісі 100.00; чеки продажу 2, у сервісі 1", told)
         self.assertEqual(self.sell("v")["warnings"], [])
 
+    def test_drawer(self) -> None:
+        """A shift opens with what the machine has in its drawer, which is told once."""
+        self.assertEqual(self.shop.task(11)["res"], 0)
+        self.machine.figured = Figures(shift_open=False, drawer=50000)
+        answer = self.shop.task(0)
+        self.assertIn("готівка 500.00, у сервісі 0.00", answer["warnings"][-1]["wtxt"])
+        self.assertEqual(answer["info"]["safe"], 500)
+        answer = self.shop.task(18)
+        self.assertEqual((answer["warnings"], answer["info"]["safe"]), ([], 500))
+
+    def test_fiscal_number(self) -> None:
+        """Without one in the settings the machine's own number is that of every document."""
+        answer = self.sell("t")
+        self.assertEqual((answer["info"]["fisid"], answer["info"]["printheader"]["fisid"]), ("3000000001",) * 2)
+
     def test_state(self) -> None:
         """The state of the register names the machine."""
         state = self.done(self.shop.built("iron").state())

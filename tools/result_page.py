@@ -166,6 +166,7 @@ SEEN: dict[Res, str] = {
     Res.ANSWERS_UNVERIFIED: "a register of the driver `prro` whose certificates nobody has trusted",
     Res.NOT_DELIVERED: "a sale with `userinfo` while no e-mail is set up",
     Res.LEFT_OUT: "a register of the driver `prro`, an item with `code2` and `code3`",
+    Res.MACHINE_DIFFERS: "a hardware register on which somebody has sold by hand, task 18",
 }
 """How a code is produced on the training register, or on the training terminal."""
 

@@ -334,6 +334,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a storno."""
     offline: OfflineMark | None = None
     """Of a document made offline."""
+    drawer: int | None = None
+    """Of an opening on a machine: the cash that it says is in its drawer."""
 
     @property
     def has_total(self) -> bool:

@@ -42,6 +42,11 @@ class Calendar:
         self._only = None if settings.dated else Terms(settings, fisid)
         self._of_day: tuple[str, Terms] | None = None
 
+    def name(self, fisid: str) -> None:
+        """From now on the register has this fiscal number."""
+        self._fisid, self._of_day = fisid, None
+        self._only = None if self._settings.dated else Terms(self._settings, fisid)
+
     def of(self, state: RegisterState) -> Terms:
         """The terms of the open shift; of today while it is closed."""
         if self._only is not None:

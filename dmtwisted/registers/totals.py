@@ -191,6 +191,8 @@ def apply(
     if kind == documents.OPEN:
         state.shift_open = True
         state.opened_at = document.at
+        if document.drawer is not None:
+            state.safe = document.drawer
         state.totals = ShiftTotals(first_docno=document.number, safe_start=state.safe)
     state.totals.last_docno = document.number
     if kind == documents.STORNO:

@@ -70,9 +70,8 @@ class WiredChannel:
 
         :raises Refused: 430 when it cannot be asked, or is another one.
         """
+        await self.know()
         try:
-            if self.about is None:
-                self.about = self._known(await self._machine.about())
             figures = await self._machine.figures()
         except WireError as error:
             self.about = None
@@ -80,11 +79,22 @@ class WiredChannel:
         self._saw(figures)
         return figures
 
-    def _known(self, about: About) -> About:
+    async def know(self) -> About:
+        """Which machine it is.
+
+        :raises Refused: as `look` does.
+        """
+        if self.about is not None:
+            return self.about
+        try:
+            about = await self._machine.about()
+        except WireError as error:
+            raise refusal(error) from error
         wanted = self._settings.fiscal_number
         if wanted and about.fiscal_number and about.fiscal_number != wanted:
             other = Text(f"це каса {about.fiscal_number}", f"this is the register {about.fiscal_number}")
             raise Refused(Res.DEVICE_ERROR, other)
+        self.about = about
         return about
 
     async def prepare(self, document: Document) -> bytes:
@@ -175,6 +185,11 @@ class WiredChannel:
         """Ask the machine who it is and for its figures."""
         self.about = None
         await self.look()
+
+
+def drawer_in(sent: bytes) -> int | None:
+    """The cash in the drawer, as the machine said before a document."""
+    return _decode(sent).before.drawer
 
 
 def has_traded(figures: Figures) -> bool:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+import msgspec
+
 from dmtwisted.answers import Warning
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents import documents
-from dmtwisted.registers.bookkeeping import Books
+from dmtwisted.documents.documents import Document
+from dmtwisted.registers.bookkeeping import Books, Submission
 from dmtwisted.registers.engine import OPEN_COLLISIONS, SoftwareRegister
 from dmtwisted.registers.interface import LAST_COPY, SERVICE_REPORT, STATUS, X_REPORT, Done
 from dmtwisted.registers.mark_rules import service_of
-from dmtwisted.registers.wired.channel import WiredChannel
+from dmtwisted.registers.wired.channel import WiredChannel, drawer_in
 from dmtwisted.registers.wired.differences import differences, told
 from dmtwisted.registers.wired.interface import Figures, IMachine
 from dmtwisted.registers.wired.refusals import refusal
@@ -30,6 +35,13 @@ class WiredBooks(Books):
     """Where the machine differed when it was looked at last."""
     due = True
     """Whether the next answer tells of it."""
+
+    async def prepare(self, document: Document) -> Submission:
+        """As any register's; a shift begins with the cash that is in the machine's drawer."""
+        submission = await super().prepare(document)
+        if document.kind == documents.OPEN:
+            submission.document = msgspec.structs.replace(document, drawer=drawer_in(submission.sent))
+        return submission
 
     def warnings(self, language: str, kind: str = "") -> list[Warning]:
         """As of any register, and where the machine differs, where that is due."""
@@ -66,6 +78,15 @@ class WiredRegister(SoftwareRegister):
         books = self._books
         if books.stored is not None:
             books.differing = tuple(differences(figures, books.state, self._there.forms_there))
+
+    async def perform(self, request: TaskRequest, language: str) -> Done:
+        """As any register, once it is known which machine it is."""
+        if not self._fisid:
+            # A document that needs the machine is refused below.
+            with suppress(Refused):
+                self._fisid = (await self._way.know()).fiscal_number
+                self._calendar.name(self._fisid)
+        return await super().perform(request, language)
 
     async def _settled(self, request: TaskRequest | None = None, fingerprint: bytes = b"") -> None:
         """As any register; as long as a person has to look, the tag may be repeated."""
