@@ -18,6 +18,7 @@ from dmtwisted.results import Refused, Text
 from dmtwisted.store.values import OperationRow
 from dmtwisted.unfinished import unfinished
 from protocols.errors import LineLost, NotReached
+from protocols.registers.troubles import DeviceRefused, Meaning, Trouble
 from tests.iron_shop import IronShop
 from tests.shop import sale
 from tests.test_wired_mg import Killed
@@ -256,6 +257,17 @@ class ChannelTests(SynchronousTestCase):
         [told] = [each["wtxt"] for each in answer["warnings"] if each["code"] == 3011]
         self.assertIn("продажі 105.00, у сервісі 100.00; чеки продажу 2, у сервісі 1", told)
         self.assertEqual(self.sell("v")["warnings"], [])
+
+    def test_nothing_to_close(self) -> None:
+        """A Z that the machine refuses because its shift is closed already closes ours, with its last number."""
+        wrong_mode = DeviceRefused("xC7", Meaning(Trouble.WRONG_MODE, "the shift is not open", "зміну не відкрито"))
+        self.machine.makes = [wrong_mode]
+        self.machine.figured = Figures(shift_open=True, z=4)
+        self.assertEqual(self.shop.task(11, "z")["res"], 1086)
+        self.machine.makes = [wrong_mode]
+        self.machine.figured = Figures(shift_open=False, z=4)
+        self.assertEqual(self.shop.task(11, "z")["info"]["doccode"], "Z4")
+        self.assertEqual(self.shop.task(18)["info"]["shift_status"], 0)
 
     def test_drawer(self) -> None:
         """A shift opens with what the machine has in its drawer, which is told once."""

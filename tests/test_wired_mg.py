@@ -118,6 +118,35 @@ class BreakTests(IronCase):
             self.assertEqual((answer["info"]["doccode"], self.iron.z), (f"Z{number}", number))
             self.good(self.shop.task(0))
 
+    def test_late(self) -> None:
+        """A machine that registers a document seconds after the line broke has it once."""
+
+        def late(command: str) -> Fault | None:
+            if command != "register" or self.iron.ledger:
+                return None
+            _, _, body = self.shop.endpoint.sent[-1].partition(b"\r\n\r\n")
+            self.shop.clock.callLater(2, self.device.answer, "register", "/cgi/chk", "", body)
+            return Fault(What.BROKEN_BEFORE)
+
+        self.device.steer = late
+        self.usual(self.sell("sale"), 1)
+        self.assertEqual(len(self.iron.ledger), 1)
+
+    def test_similar(self) -> None:
+        """A sale by hand over the same sum, just while the line was broken, is for a person to tell apart."""
+
+        def meanwhile(command: str) -> Fault | None:
+            if command != "register":
+                return None
+            self.device.steer = steered()
+            self.device.sell_by_hand(10000)
+            return Fault(What.BROKEN_BEFORE)
+
+        self.device.steer = meanwhile
+        answer = self.sell("sale")
+        self.assertEqual((answer["res"], answer["res_action"]), (1074, 2))
+        self.assertIn("стрічці", answer["aq_errortxt"])
+
     def test_power(self) -> None:
         """The machine is off for longer than the caller waits: 1075, and a repeat brings the one receipt."""
         for number, what in enumerate((What.DARK_BEFORE, What.DARK_AFTER), 1):

@@ -1,7 +1,7 @@
 """The machine of MG registers: one POST is one receipt, and the journal tells what became of it.
 
 A break leaves nothing open. The journal has one entry more than before, or it has not; an entry is ours when kind,
-sum, quantities and prices are (docs/reference/registers.md#mg).
+sum, names, quantities and prices are (docs/reference/registers.md#mg).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class MgMachine:
         entries = await self._register.journal(last + 1) if state.chk_id > last else []
         alike = [entry for entry in entries if entry.id > last and _alike(slip, entry)]
         for entry in alike:
-            if _goods_of(entry.document) == _goods_of(document_of(slip)):
+            if _same_goods(entry.document, document_of(slip)):
                 return Made(str(entry.number))
         return Unclear(LOOK) if alike else NotMade()
 
@@ -184,8 +184,14 @@ def _sum_of(document: Document) -> int:
     return goods + sum(line.amount or 0 for line in document.lines if isinstance(line, mg.Discount))
 
 
-def _goods_of(document: Document) -> list[tuple[int, int]]:
-    return [(line.quantity, line.price) for line in document.lines if isinstance(line, mg.Sale)]
+def _same_goods(theirs: Document, ours: Document) -> bool:
+    """Whether an entry has the goods of our document; the register may have cut the names."""
+    there, here = ([line for line in each.lines if isinstance(line, mg.Sale)] for each in (theirs, ours))
+    return len(there) == len(here) and all(
+        (one.quantity, one.price) == (own.quantity, own.price)
+        and own.name.casefold().startswith(one.name.strip().casefold())
+        for one, own in zip(there, here, strict=True)
+    )
 
 
 def machine(settings: MgSettings, around: Surroundings) -> MgMachine:
