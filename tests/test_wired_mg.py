@@ -125,11 +125,12 @@ class BreakTests(IronCase):
             if command != "register" or self.iron.ledger:
                 return None
             _, _, body = self.shop.endpoint.sent[-1].partition(b"\r\n\r\n")
-            self.shop.clock.callLater(2, self.device.answer, "register", "/cgi/chk", "", body)
+            self.shop.clock.callLater(5, self.device.answer, "register", "/cgi/chk", "", body)
             return Fault(What.BROKEN_BEFORE)
 
         self.device.steer = late
         self.usual(self.sell("sale"), 1)
+        self.shop.clock.advance(10)
         self.assertEqual(len(self.iron.ledger), 1)
 
     def test_similar(self) -> None:
