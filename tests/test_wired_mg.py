@@ -178,8 +178,27 @@ class BreakTests(IronCase):
                 if not came:
                     break
 
-    def killed(self, steps: int, tag: str) -> bool:
-        """Whether a sale was ended at the step of this number."""
+    def test_kill_z(self) -> None:
+        """The service is killed at each step of a Z: after the restart a repeat is one Z, and the shift is closed."""
+        number = 0
+        for what in (None, What.LOST, What.BROKEN_BEFORE):
+            for steps in range(1, 16):
+                self.good(self.sell(f"{what} {steps}"))
+                number += 1
+                self.device.steer = steered(**({} if what is None else {"report": Fault(what)}))
+                tag = f"z {what} {steps}"
+                came = self.killed(steps, tag, {"task": 11})
+                self.device.steer = steered()
+                self.shop.crash()
+                answer = self.shop.task(11, tag)
+                self.assertEqual((answer["res"], answer["info"]["doccode"]), (0, f"Z{number}"), (what, steps))
+                self.assertEqual((self.iron.z, self.shop.task(18)["info"]["shift_status"]), (number, 0))
+                self.good(self.shop.task(0))
+                if not came:
+                    break
+
+    def killed(self, steps: int, tag: str, task: dict[str, Any] | None = None) -> bool:
+        """Whether a task, a sale if none is given, was ended at the step of this number."""
         left = [steps]
 
         def reached(point: str) -> None:
@@ -188,8 +207,8 @@ class BreakTests(IronCase):
                 raise Killed(point)
 
         patches = [self.patch(module, "reached", reached) for module in (bookkeeping, asking)]
-        task = {"task": 1, "receipt": sale()}
-        due = self.shop.asked({"ver": 6, "device": "iron", "tag": tag, "type": 1, "fiscal": task})
+        fiscal = task or {"task": 1, "receipt": sale()}
+        due = self.shop.asked({"ver": 6, "device": "iron", "tag": tag, "type": 1, "fiscal": fiscal})
         self.shop.endpoint.wait(due)
         if left[0] <= 0:
             self.failureResultOf(due, Killed)
