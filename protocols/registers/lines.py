@@ -143,6 +143,20 @@ class KeptLine(Generic[_Register]):
             self.drop()
             raise
 
+    async def repeat(self, last: Callable[[Any], Awaitable[_Value]]) -> _Value:
+        """Send the last command again, whose answer was lost, as the first one of a new line.
+
+        :param last: gets the till's end of the line.
+        :raises NotReached: there is no line; the command was not sent again.
+        :raises WireError: its answer is lost again.
+        """
+        self.drop()
+        try:
+            return await last(await self._connect())
+        finally:
+            # The next use begins a line with a greeting.
+            self.drop()
+
     def drop(self) -> None:
         """Close the line at once; the next use opens another."""
         self._register = None
@@ -155,12 +169,15 @@ class KeptLine(Generic[_Register]):
         self.drop()
 
     async def _open(self) -> _Register:
+        return await self._begin(await self._connect())
+
+    async def _connect(self) -> Any:
         if self._link is not None and not self._link.gone:
             # A serial port is closed a little later, and is not shared until then.
             await self._link.lost
         self._register = None
         self._link = link = await open_line(self._endpoint, self._build)
-        return await self._begin(link)
+        return link
 
 
 @contextmanager
