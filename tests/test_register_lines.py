@@ -8,10 +8,9 @@ from twisted.internet.task import Clock
 
 from protocols.errors import LineLost, NotReached, Silent
 from protocols.registers.datecs import ukrainian as ua
-from protocols.registers.datecs.link import PATIENCE, DatecsLink, UkrainianRegister, numbers
-from protocols.registers.lines import Converter, KeptLine, endpoint_of, patience_at, underway
+from protocols.registers.datecs.link import DatecsLink, UkrainianRegister, numbers
+from protocols.registers.lines import KeptLine, underway
 from protocols.registers.troubles import DeviceRefused
-from protocols.serial import SerialEndpoint, SerialSettings, TcpEndpoint
 from protocols.simulators.datecs_register import UkrainianDevice
 from tests.register_desk import Desk, DeskTestCase, Fault, What, always, steered
 
@@ -143,10 +142,16 @@ class KeptLineTests(DeskTestCase):
             raise NotReached("the line was closed before the command")
         self.assertEqual(caught.exception.reason, "the line was closed before the command")
 
-    def test_places(self) -> None:
-        """A register behind a converter gets twice the time."""
-        converter, port = Converter("192.0.2.1", 4001), SerialSettings("/dev/ttyUSB0")
-        self.assertIsInstance(endpoint_of(self.clock, converter), TcpEndpoint)
-        self.assertIsInstance(endpoint_of(self.clock, port), SerialEndpoint)
-        waits = [patience_at(place, PATIENCE).reply_wait for place in (converter, port)]
-        self.assertEqual(waits, [1.0, 0.5])
+    def test_repeated(self) -> None:
+        """A command whose line broke is the first one of a new line, with its number; the next use greets."""
+        self.read()
+        command = ua.WriteOperator(1, "0000", "Олена")
+        for fault in (Fault(What.BROKEN_AFTER, 2), Fault(What.BROKEN_BEFORE)):
+            self.device.steer = steered(WriteOperator=fault)
+            self.assertRaises(LineLost, self.desk.done, self.desk.done(self.line.register()).do(command))
+            heard = len(self.device.heard)
+            again = self.line.repeat(lambda link: UkrainianRegister(link).do(command, again=True))
+            self.assertEqual(self.desk.done(again), ua.Nothing())
+            self.read()
+            executed = [] if fault.what is What.BROKEN_AFTER else ["WriteOperator"]
+            self.assertEqual(self.device.heard[heard:], [*executed, "ReadState", "ReadState"])

@@ -1,4 +1,4 @@
-"""The line to one register: where it is, opened when it is needed, opened again when it was lost.
+"""The line to one register: opened when it is needed, opened again when it was lost.
 
 A port that vanished, or a register without power, is tried again after pauses (docs/reference/registers.md#links).
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
@@ -16,43 +15,12 @@ from twisted.logger import Logger
 
 from protocols.errors import LineLost, NotReached, WireError
 from protocols.registers.troubles import DeviceRefused
-from protocols.serial import SerialEndpoint, SerialSettings, TcpEndpoint
 from protocols.terminals.lines import drop, open_line
 
 PAUSES = (1.0, 2.0, 5.0, 10.0)
 """Seconds before each further attempt to open a line; the last one stays."""
 
 log = Logger()
-
-
-@dataclass(frozen=True)
-class Converter:
-    """A converter from TCP to a serial line, or a register's own network port."""
-
-    host: str
-    port: int
-
-
-Place: TypeAlias = SerialSettings | Converter
-
-
-def endpoint_of(reactor: Any, place: Place) -> IStreamClientEndpoint:
-    """What opens lines to a register."""
-    if isinstance(place, Converter):
-        return TcpEndpoint(reactor, place.host, place.port)
-    return SerialEndpoint(reactor, place)
-
-
-class _Patience(Protocol):
-    def doubled(self) -> Self: ...
-
-
-_Waits = TypeVar("_Waits", bound=_Patience)
-
-
-def patience_at(place: Place, patience: _Waits) -> _Waits:
-    """How long to wait for a register there: a converter needs time of its own."""
-    return patience.doubled() if isinstance(place, Converter) else patience
 
 
 class Link(Protocol):

@@ -13,10 +13,13 @@ from contextlib import suppress
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.logger import Logger
 
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, SALE
+from dmtwisted.registers.drivers.datecs_classic import ClassicSettings
 from dmtwisted.registers.wired.datecs.articles import Article
 from dmtwisted.registers.wired.datecs.machine import TEXT_OPEN, DatecsMachine, Stage, by_form
 from dmtwisted.registers.wired.interface import About, Figures, Made, Slip, SlipLine, SlipPayment
+from dmtwisted.registers.wired.lines import endpoint_of, patience_of
 from protocols.errors import WireError
 from protocols.registers.datecs import classic
 from protocols.registers.datecs.classic import Paid, PayForm
@@ -132,6 +135,11 @@ class ClassicMachine(DatecsMachine[ClassicRegister]):
             return False
         return not said.result.startswith(_REFUSED)
 
+    def _check(self, slip: Slip) -> None:
+        super()._check(slip)
+        if any(payment.form >= len(FORMS) for payment in slip.payments):
+            raise DeviceRefused("form", NO_FORM)
+
     async def _open(self, register: ClassicRegister, slip: Slip) -> None:
         kind = classic.OpenReturn if slip.kind == RETURN else classic.Open
         await register.do(kind(self._operator, self._password, self._till))
@@ -146,8 +154,6 @@ class ClassicMachine(DatecsMachine[ClassicRegister]):
         return (await register.do(classic.Subtotal())).total
 
     async def _pay(self, register: ClassicRegister, payment: SlipPayment) -> bool:
-        if payment.form >= len(FORMS):
-            raise DeviceRefused("form", NO_FORM)
         said = await register.do(classic.Pay(FORMS[payment.form].value, payment.sum))
         letter = Paid(said.letter)
         if letter not in (Paid.REST, Paid.CHANGE):
@@ -216,3 +222,15 @@ NO_TAX = Meaning(Trouble.TAX_FORBIDDEN, "there is no such tax group", "нема�
 NO_FORM = Meaning(Trouble.UNKNOWN, "there is no such form of payment", "немає такої форми оплати")
 NOT_PAID = Meaning(Trouble.UNKNOWN, "the payment is not accepted", "оплату не прийнято")
 NO_CASH = Meaning(Trouble.CASH_SHORT, "the cash was not moved", "операцію з готівкою не виконано")
+
+
+def machine(settings: ClassicSettings, around: Surroundings) -> ClassicMachine:
+    """The machine at the address of the settings."""
+    return ClassicMachine(
+        endpoint_of(settings, around.reactor),
+        around.reactor,
+        settings.password or classic.DEFAULT_PASSWORD,
+        settings.operator,
+        settings.till,
+        patience_of(settings, PATIENCE),
+    )

@@ -30,7 +30,7 @@ from dmtwisted.registers.wired.interface import (
     Unclear,
 )
 from dmtwisted.results import Text
-from protocols.errors import WireError
+from protocols.errors import NotReached, WireError
 from protocols.registers.datecs.link import CLOSE_LIMIT, DatecsLink
 from protocols.registers.lines import KeptLine, underway
 from protocols.registers.records import shortened
@@ -182,6 +182,7 @@ class DatecsMachine(Generic[_Register]):
         """Register a slip: see `IMachine`."""
         if before.document_open:
             raise DeviceRefused("open", IS_OPEN)
+        self._check(slip)
         register = await self._line.register()
         if before.more.get(TEXT_OPEN):
             await self._close_text(register)
@@ -193,6 +194,16 @@ class DatecsMachine(Generic[_Register]):
         made = await self._whole(register, slip, lambda: self._fill(register, slip, numbers))
         self._articles.sold(numbers)
         return made
+
+    def _check(self, slip: Slip) -> None:
+        """Whether the payments of a receipt come to its total.
+
+        :raises DeviceRefused: they do not.
+        """
+        if slip.kind in (SALE, RETURN):
+            paid = sum(payment.sum for payment in slip.payments) - slip.change
+            if paid != slip.total:
+                raise differs(slip.total, paid)
 
     async def _tidy(self, register: _Register) -> None:
         """Close a document of text that a broken line has left.
@@ -206,14 +217,19 @@ class DatecsMachine(Generic[_Register]):
             raise DeviceRefused("open", IS_OPEN)
 
     async def _numbers(self, register: _Register, slip: Slip, before: Figures) -> dict[Article, int]:
-        """The numbers of the articles. They are written before anything is open: a refusal leaves nothing behind."""
-        self._capacity = self._capacity or await self._room(register)
+        """The numbers of the articles. They are written before anything is open, so that a failure leaves nothing."""
 
         async def write(number: int, article: Article) -> bool:
             return await self._write(register, number, article)
 
         articles = [self._article(line) for line in slip.lines]
-        return await self._articles.numbers(articles, before.z, self._capacity, write)
+        try:
+            self._capacity = self._capacity or await self._room(register)
+            return await self._articles.numbers(articles, before.z, self._capacity, write)
+        except (DeviceRefused, NotReached):
+            raise
+        except WireError as error:
+            raise NotReached(str(error)) from error
 
     async def _whole(self, register: _Register, slip: Slip, fill: Callable[[], Awaitable[None]]) -> Made:
         """Open a document, fill it, and close it."""
@@ -237,10 +253,10 @@ class DatecsMachine(Generic[_Register]):
         if total != slip.total:
             raise differs(slip.total, total)
         # Cash comes last: nothing else may be more than the rest.
-        payments = sorted(slip.payments, key=lambda payment: payment.form == CASH) or [SlipPayment(CASH, 0)]
-        paid = [await self._pay(register, payment) for payment in payments]
-        if paid != [False] * (len(payments) - 1) + [True]:
-            raise DeviceRefused("payment", OTHER_PAYMENT)
+        for payment in sorted(slip.payments, key=lambda payment: payment.form == CASH) or [SlipPayment(CASH, 0)]:
+            if await self._pay(register, payment):
+                return
+        raise DeviceRefused("payment", UNPAID)
 
     async def _print(self, register: _Register, texts: Iterable[str], fiscal: bool = True) -> None:
         for text in texts:
@@ -418,9 +434,7 @@ def differs(ours: int, theirs: int) -> DeviceRefused:
     )
 
 
-OTHER_PAYMENT = Meaning(
-    Trouble.UNKNOWN, "the payments do not come to the total there", "оплати там не збігаються із сумою чека"
-)
+UNPAID = Meaning(Trouble.UNKNOWN, "the register says that not all is paid", "за даними реєстратора оплачено не все")
 IS_OPEN = Meaning(
     Trouble.WRONG_MODE,
     "a document is open that is not ours: finish it at the register",

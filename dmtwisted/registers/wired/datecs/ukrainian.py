@@ -11,10 +11,13 @@ from contextlib import suppress
 
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN
+from dmtwisted.registers.drivers.datecs import DatecsSettings
 from dmtwisted.registers.wired.datecs.articles import Article
 from dmtwisted.registers.wired.datecs.machine import CASH, TEXT_OPEN, DatecsMachine, Stage, by_form, no_command
 from dmtwisted.registers.wired.interface import About, Figures, Made, Slip, SlipLine, SlipPayment
+from dmtwisted.registers.wired.lines import endpoint_of, patience_of
 from protocols.registers.datecs import ukrainian as ua
 from protocols.registers.datecs.link import PATIENCE, Z_LIMIT, DatecsLink, UkrainianRegister, numbers
 from protocols.registers.lines import KeptLine
@@ -193,3 +196,15 @@ class UkrainianMachine(DatecsMachine[UkrainianRegister]):
         :raises DeviceRefused: always.
         """
         raise no_command()
+
+
+def machine(settings: DatecsSettings, around: Surroundings) -> UkrainianMachine:
+    """The machine at the address of the settings."""
+    return UkrainianMachine(
+        endpoint_of(settings, around.reactor),
+        around.reactor,
+        settings.password or ua.DEFAULT_PASSWORD,
+        settings.operator,
+        settings.till,
+        patience_of(settings, PATIENCE),
+    )
