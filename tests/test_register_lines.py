@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from twisted.internet.task import Clock
 
@@ -83,6 +84,22 @@ class KeptLineTests(DeskTestCase):
         self.assertEqual(self.refused(self.desk, doing), "000B")
         self.read()
         self.assertEqual(self.opened, 1)
+
+    def test_one_at_a_time(self) -> None:
+        """A line is closed before the next one is opened: serial ports are not shared."""
+        open_then: list[int] = []
+
+        def accept() -> Any:
+            pumps = self.desk.endpoint.pumps
+            open_then.append(sum(not pump.clientIO.disconnected for pump in pumps))
+            return self.device.buildProtocol(None)
+
+        self.desk.endpoint.accept = accept
+        self.read()
+        for _ in range(3):
+            self.line.drop()
+            self.read()
+        self.assertEqual(open_then, [0] * 4)
 
     def test_pauses(self) -> None:
         """Attempts in vain are followed by 1, 2, 5, 10, 10 seconds in which nothing is tried."""
