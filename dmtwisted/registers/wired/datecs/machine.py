@@ -444,9 +444,10 @@ IS_OPEN = Meaning(
 
 def no_command() -> DeviceRefused:
     """The refusal of what the protocol has no command for."""
-    return DeviceRefused(
-        "none", Meaning(Trouble.UNKNOWN, "this protocol has no such command", "у цьому протоколі немає такої команди")
-    )
+    return DeviceRefused("no command", NO_COMMAND)
+
+
+NO_COMMAND = Meaning(Trouble.UNKNOWN, "this protocol has no such command", "у цьому протоколі немає такої команди")
 
 
 def look_for(slip: Slip) -> Unclear:
