@@ -285,7 +285,8 @@ FIRST_TAX = 0x80
 MEMORY_PAGE = 16
 """The external memory."""
 
-FISCAL_NUMBER, Z_NUMBER, SALES, RETURNS = (0x0005, 10), (0x0037, 2), (0x301B, 2), (0x30AB, 2)
+FISCAL_NUMBER, SERIAL = (0x0005, 10), (0x001F, 24)
+Z_NUMBER, SALES, RETURNS = (0x0037, 2), (0x301B, 2), (0x30AB, 2)
 """Address and size in `MEMORY_PAGE`: the counts of receipts tell what became of an uncertain payment (M)."""
 
 
