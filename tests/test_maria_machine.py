@@ -17,6 +17,8 @@ from tests import machine_desk
 from tests.machine_desk import BREAD, CHEESE
 from tests.register_desk import What
 
+changed = msgspec.structs.replace
+
 
 class MariaMachineCase(machine_desk.MachineCase):
     """A Maria."""
@@ -27,7 +29,7 @@ class MariaMachineCase(machine_desk.MachineCase):
 
     def machine_of(self) -> Any:
         """A new machine for it."""
-        return MariaMachine(self.desk.endpoint, self.clock, unit="Крамниця")
+        return MariaMachine(self.desk.endpoint, self.clock)
 
     def whole_sale(self) -> Slip:
         """Text, information, a discount, a card and cash."""
@@ -144,8 +146,8 @@ class MariaMachineTests(MariaMachineCase):
 
     def test_lines(self) -> None:
         """Discounts and markups, whole units and parts, information behind 86 characters."""
-        marked = msgspec.structs.replace(BREAD, discount=-100, uktzed="1905", marks=("ABCD123456",), text="є" * 90)
-        self.make(self.sale(marked, msgspec.structs.replace(BREAD, quantity=500, cost=1275), CHEESE))
+        marked = changed(BREAD, discount=-100, uktzed="1905", marks=("ABCD123456",), text="є" * 90)
+        self.make(self.sale(marked, changed(BREAD, quantity=500, cost=1275), CHEESE))
         [receipt] = self.iron.ledger
         self.assertEqual([line.cost for line in receipt.lines], [5200, 1275, 14000])
         self.assertEqual([line.quantity for line in receipt.lines], [2000, 500, 345])
@@ -184,7 +186,6 @@ class MariaMachineTests(MariaMachineCase):
         """What the register cannot take is refused before anything is sent."""
         self.make(self.sale())
         heard = len(self.register.heard)
-        changed = msgspec.structs.replace
         for slip, said in (
             (self.sale(changed(BREAD, tax=6)), "no tax scheme 7"),
             (self.sale(changed(BREAD, quantity=100_500, cost=256_275)), "does not fit into 5 digits"),

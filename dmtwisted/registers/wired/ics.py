@@ -16,7 +16,9 @@ from dataclasses import dataclass, replace
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from zope.interface import implementer
 
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, SALE, Z
+from dmtwisted.registers.drivers.ics import IcsSettings
 from dmtwisted.registers.wired.articles import MOST_CONFLICTS, Article, Articles
 from dmtwisted.registers.wired.asked import AskedMachine
 from dmtwisted.registers.wired.interface import (
@@ -29,15 +31,16 @@ from dmtwisted.registers.wired.interface import (
     SlipPayment,
     Unclear,
 )
+from dmtwisted.registers.wired.lines import endpoint_of, patience_of
 from dmtwisted.registers.wired.outcomes import Counted, cash_of, check, differs, outcome, unfit
 from dmtwisted.registers.wired.texts import card_lines, wrapped
-from protocols.errors import Garbled
+from protocols.errors import Garbled, Silent
 from protocols.registers.ics import commands as ics
 from protocols.registers.ics.commands import PayKind, Reserve, printable
 from protocols.registers.ics.link import PATIENCE, REPORT_LIMIT, IcsLink, IcsRegister, numbers
 from protocols.registers.lines import KeptLine
 from protocols.registers.numbered import Patience
-from protocols.registers.troubles import DeviceRefused, Meaning, Trouble
+from protocols.registers.troubles import DeviceRefused, Meaning, NotTaken, Trouble
 
 LARGEST = 2**31 - 1
 """Kopecks beside the bit of a payment."""
@@ -73,7 +76,6 @@ class IcsMachine(AskedMachine[IcsRegister]):
     :param operator: the cashier's number in the register.
     :param password: of that cashier.
     :param report_password: of the reports.
-    :param crc: whether frames have a CRC, as in EP-09 and EP-11.
     """
 
     cashier_width = 15
@@ -85,11 +87,12 @@ class IcsMachine(AskedMachine[IcsRegister]):
         operator: int = 1,
         password: int = 0,
         report_password: int = 0,
-        crc: bool = False,
         patience: Patience = PATIENCE,
     ) -> None:
         super().__init__(KeptLine(endpoint, clock, self._build, self._begin))
-        self._clock, self._patience, self._crc = clock, patience, crc
+        self._clock, self._patience = clock, patience
+        self._crc: bool | None = None
+        """Whether frames have a CRC, as in EP-09 and EP-11; `None` until the register has answered."""
         self._operator, self._password, self._report_password = operator, password, report_password
         self._numbers = numbers()
         self._articles = Articles(MOST_ARTICLES)
@@ -139,12 +142,19 @@ class IcsMachine(AskedMachine[IcsRegister]):
     # The line.
 
     def _build(self) -> IcsLink:
-        return IcsLink(self._clock, self._numbers, self._crc, self._patience)
+        return IcsLink(self._clock, self._numbers, bool(self._crc), self._patience)
 
     async def _begin(self, link: IcsLink) -> IcsRegister:
         self._forget()
         register = IcsRegister(link)
-        await register.greet()
+        try:
+            await register.greet()
+        except (Garbled, NotTaken, Silent):
+            if self._crc is not None:
+                raise
+            link.crc = True
+            await register.greet()
+        self._crc = link.crc
         return register
 
     def _name(self, text: str, most: int) -> str:
@@ -238,6 +248,18 @@ async def _pay(register: IcsRegister, slip: Slip) -> Made:
     if register.receipt_open:
         raise differs(slip.total, slip.total - paid.rest)
     return Made(str(paid.packet) if paid.packet else "")
+
+
+def machine(settings: IcsSettings, around: Surroundings) -> IcsMachine:
+    """The machine at the address of the settings."""
+    return IcsMachine(
+        endpoint_of(settings, around.reactor),
+        around.reactor,
+        settings.operator,
+        int(settings.password or 0),
+        int(settings.report_password or 0),
+        patience_of(settings, PATIENCE),
+    )
 
 
 # Questions.

@@ -18,7 +18,9 @@ from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents.documents import CASH_IN, RETURN, SALE, Z
+from dmtwisted.registers.drivers.maria import MariaSettings
 from dmtwisted.registers.wired.articles import MOST_CONFLICTS, Article, Articles
 from dmtwisted.registers.wired.asked import AskedMachine
 from dmtwisted.registers.wired.interface import (
@@ -32,6 +34,7 @@ from dmtwisted.registers.wired.interface import (
     SlipPayment,
     Unclear,
 )
+from dmtwisted.registers.wired.lines import endpoint_of, patience_of
 from dmtwisted.registers.wired.outcomes import Counted, check, outcome, unfit
 from dmtwisted.registers.wired.texts import card_lines, wrapped
 from protocols.errors import Garbled, WireError
@@ -60,6 +63,9 @@ LARGEST = 10**10 - 1
 PUT_IN, TAKEN_OUT = "put_in", "taken_out"
 """Cash, among the figures that only this machine needs."""
 
+UNIT = "1"
+"""The name of the trading unit, which a receipt needs."""
+
 OTHER_ARTICLE = "SOFTDIFART"
 
 _DAMAGED = frozenset({"SOFTPROTOC", "SOFTBADCS"})
@@ -82,8 +88,6 @@ class MariaMachine(AskedMachine[MariaRegister]):
     """One register.
 
     :param password: of the cashier.
-    :param unit: the name of the trading unit, which each receipt bears.
-    :param crc: whether frames are to have a CRC; a register without that mode works without.
     """
 
     cashier_width = 9
@@ -93,13 +97,11 @@ class MariaMachine(AskedMachine[MariaRegister]):
         endpoint: IStreamClientEndpoint,
         clock: IReactorTime,
         password: str = maria.DEFAULT_PASSWORD,
-        unit: str = "",
-        crc: bool = True,
         patience: Patience = PATIENCE,
     ) -> None:
         super().__init__(KeptLine(endpoint, clock, self._build, self._begin, PAUSES))
         self._clock, self._patience = clock, patience
-        self._password, self._unit, self._crc = password, printable(unit, 15), crc
+        self._password = password
         self._articles = Articles(9_999)
         self._schemes = ""
 
@@ -155,7 +157,7 @@ class MariaMachine(AskedMachine[MariaRegister]):
     async def _begin(self, link: MariaLink) -> MariaRegister:
         self._forget()
         register = MariaRegister(link)
-        await register.begin(self._crc)
+        await register.begin()
         return register
 
     def _forget(self) -> None:
@@ -217,7 +219,7 @@ class MariaMachine(AskedMachine[MariaRegister]):
             await register.do(command)
         if slip.kind == RETURN and slip.purchase:
             await register.do(maria.ReturnOf(printable(slip.purchase, INFO)))
-        await register.do(maria.Open(self._unit))
+        await register.do(maria.Open(UNIT))
 
     async def _sell(self, register: MariaRegister, lines: list[_Line]) -> _Line | None:
         """Add the lines; the one whose number another article has."""
@@ -261,6 +263,16 @@ class MariaMachine(AskedMachine[MariaRegister]):
             log.info("a card slip is printed as text: {why}", why=refusal)
             for text in _texts("1", card_lines(payment)):
                 await register.do(text)
+
+
+def machine(settings: MariaSettings, around: Surroundings) -> MariaMachine:
+    """The machine at the address of the settings."""
+    return MariaMachine(
+        endpoint_of(settings, around.reactor, parity="E", stopbits=2, dtr=True),
+        around.reactor,
+        settings.password or maria.DEFAULT_PASSWORD,
+        patience_of(settings, PATIENCE),
+    )
 
 
 # Questions.

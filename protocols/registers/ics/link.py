@@ -41,6 +41,15 @@ class IcsLink(NumberedLink[IcsFrame]):
         super().__init__(clock, Deframer(crc), sequence, patience)
         self._crc = crc
 
+    @property
+    def crc(self) -> bool:
+        """The mode of frames, which may change between commands."""
+        return self._crc
+
+    @crc.setter
+    def crc(self, mode: bool) -> None:
+        self._crc, self._deframer = mode, Deframer(mode)
+
     def encode(self, number: int, code: int, data: bytes) -> bytes:
         """The frame of a command."""
         return IcsFrame(number, code, data).encode(self._crc)
