@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TypeAlias
 
-MOST_CONFLICTS = 50
-"""Articles of one receipt that may turn out to have the numbers of others, before it is refused."""
+MOST_CONFLICTS = 8
+"""Articles of one receipt that may turn out to have the numbers of others, before it is refused: each prints a void one."""
 
 Article: TypeAlias = tuple[object, ...]
 """Everything that the machine keeps with a number."""

@@ -34,13 +34,13 @@ from dmtwisted.registers.wired.interface import (
 from dmtwisted.registers.wired.lines import endpoint_of, patience_of
 from dmtwisted.registers.wired.outcomes import Counted, cash_of, check, differs, outcome, unfit
 from dmtwisted.registers.wired.texts import card_lines, wrapped
-from protocols.errors import Garbled, Silent
+from protocols.errors import Garbled
 from protocols.registers.ics import commands as ics
 from protocols.registers.ics.commands import PayKind, Reserve, printable
 from protocols.registers.ics.link import PATIENCE, REPORT_LIMIT, IcsLink, IcsRegister, numbers
 from protocols.registers.lines import KeptLine
 from protocols.registers.numbered import Patience
-from protocols.registers.troubles import DeviceRefused, Meaning, NotTaken, Trouble
+from protocols.registers.troubles import DeviceRefused, Meaning, Trouble
 
 LARGEST = 2**31 - 1
 """Kopecks beside the bit of a payment."""
@@ -147,13 +147,7 @@ class IcsMachine(AskedMachine[IcsRegister]):
     async def _begin(self, link: IcsLink) -> IcsRegister:
         self._forget()
         register = IcsRegister(link)
-        try:
-            await register.greet()
-        except (Garbled, NotTaken, Silent):
-            if self._crc is not None:
-                raise
-            link.crc = True
-            await register.greet()
+        await (register.meet() if self._crc is None else register.greet())
         self._crc = link.crc
         return register
 
@@ -267,12 +261,12 @@ def machine(settings: IcsSettings, around: Surroundings) -> IcsMachine:
 
 async def _about(register: IcsRegister) -> About:
     said = await register.do(ics.ReadState())
-    serial, fiscal = [await _memory(register, place) for place in (ics.SERIAL, ics.FISCAL_NUMBER)]
-    return About(serial=_written(serial), fiscal_number=_written(fiscal), firmware=said.version)
+    serial, fiscal = [await register.memory(place) for place in (ics.SERIAL, ics.FISCAL_NUMBER)]
+    return About(serial=serial.text, fiscal_number=fiscal.text, firmware=said.version)
 
 
 async def _figures(register: IcsRegister) -> Figures:
-    z, sold, returned = [await _memory(register, place) for place in (ics.Z_NUMBER, ics.SALES, ics.RETURNS)]
+    z, sold, returned = [await register.memory(place) for place in (ics.Z_NUMBER, ics.SALES, ics.RETURNS)]
     drawer = (await register.do(ics.ReadDrawer())).cash
     if not z.raw.hex().isdigit():
         raise Garbled("this is no number of a Z report", z.raw)
@@ -294,18 +288,6 @@ async def _taken_back(register: IcsRegister) -> Figures:
     if figures.document_open:
         raise Garbled("the receipt stays open")
     return figures
-
-
-async def _memory(register: IcsRegister, place: tuple[int, int]) -> ics.Memory:
-    address, size = place
-    memory = await register.do(ics.ReadMemory(address, ics.MEMORY_PAGE, size))
-    if len(memory.raw) != size:
-        raise Garbled(f"{len(memory.raw)} bytes of memory instead of {size}", memory.raw)
-    return memory
-
-
-def _written(memory: ics.Memory) -> str:
-    return memory.raw.split(b"\0")[0].decode(ics.CHARSET).strip()
 
 
 def _counted(figures: Figures) -> Counted:

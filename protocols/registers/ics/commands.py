@@ -362,6 +362,11 @@ class Memory(IcsAnswer):
         """As a counter."""
         return int.from_bytes(self.raw, "little")
 
+    @property
+    def text(self) -> str:
+        """As text, up to the first byte of 00."""
+        return self.raw.split(b"\0")[0].decode(CHARSET).strip()
+
 
 # Commands.
 
