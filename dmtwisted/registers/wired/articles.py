@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import TypeAlias
 
 MOST_CONFLICTS = 8
-"""Articles of one receipt that may turn out to have the numbers of others, before it is refused: each prints a void one."""
+"""How often one receipt is begun again because an article's number turns out to be taken: each leaves a void one."""
 
 Article: TypeAlias = tuple[object, ...]
 """Everything that the machine keeps with a number."""
