@@ -268,6 +268,14 @@ class IcsMachineTests(IcsMachineCase):
         unclear = self.became(self.slip(Z), before)
         self.assertIsInstance(unclear, Unclear)
 
+    def test_forgotten(self) -> None:
+        """A register that has forgotten its cashier refuses once; then the cashier is logged in again."""
+        self.make(self.sale())
+        self.register.cashier = ""
+        error = self.assertRaises(DeviceRefused, self.make, self.sale())
+        self.assertEqual(error.code, "16")
+        self.make(self.sale())
+
     def test_closed(self) -> None:
         """A closed machine reaches nothing."""
         self.figures()

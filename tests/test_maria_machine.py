@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, Z
+from dmtwisted.registers.wired.articles import Articles
 from dmtwisted.registers.wired.interface import Made, NotMade, Slip, SlipPayment, Unclear
 from dmtwisted.registers.wired.maria import MariaMachine
 from protocols.errors import NotReached
@@ -15,7 +16,7 @@ from protocols.simulators.iron import DAY, AfterCut, Article, IronSettings
 from protocols.simulators.maria_register import MariaDevice
 from tests import machine_desk
 from tests.machine_desk import BREAD, CHEESE
-from tests.register_desk import What
+from tests.register_desk import Fault, What, steered
 
 changed = msgspec.structs.replace
 
@@ -258,6 +259,28 @@ class MariaMachineTests(MariaMachineCase):
         self.register.forget()
         self.assertEqual(self.figures().number, 1)
         self.make(self.sale())
+
+    def test_forgotten(self) -> None:
+        """A register that has forgotten its cashier refuses once; then the cashier is logged in again."""
+        self.make(self.sale())
+        self.register.cashier = ""
+        error = self.assertRaises(DeviceRefused, self.make, self.sale())
+        self.assertEqual(error.code, "SOFTREGIST")
+        self.make(self.sale())
+
+    def test_damaged_question(self) -> None:
+        """A question that arrives damaged is asked again."""
+        for name in ("ReadConfiguration", "ReadNumber", "ReadCash"):
+            self.register.steer = steered(**{name: Fault(What.REFUSED)})
+            self.assertEqual(self.figures().number, 0)
+
+    def test_articles(self) -> None:
+        """Numbers are few: when all are given out, they are given out anew."""
+        articles = Articles(3)
+        numbers = {articles.number((name,)) for name in "абв"}
+        self.assertEqual(numbers, {1, 2, 3})
+        self.assertIn(articles.number(("г",)), numbers)
+        self.assertEqual(articles.number(("г",)), articles.number(("г",)))
 
     def test_closed(self) -> None:
         """A closed machine reaches nothing."""

@@ -37,14 +37,11 @@ class Articles:
         """The machine has another article under this one's number: take the next."""
         self._choose(article, self._numbers[article] % self._most + 1)
 
-    def clear(self) -> None:
-        """A Z report has set the numbers free."""
-        self._numbers.clear()
-        self._taken.clear()
-
     def _choose(self, article: Article, number: int) -> None:
         if len(self._taken) >= self._most:
-            self.clear()
+            # Z reports have set most of them free since.
+            self._numbers.clear()
+            self._taken.clear()
         while number in self._taken:
             number = number % self._most + 1
         self._taken.add(number)

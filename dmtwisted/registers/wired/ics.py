@@ -171,7 +171,6 @@ class IcsMachine(AskedMachine[IcsRegister]):
             return await self._receipt(register, slip, prepared)
         if slip.kind == Z:
             await register.do(ics.ZReport(self._report_password), REPORT_LIMIT)
-            self._articles.clear()
             return Made("" if before.z is None else str(before.z + 1))
         await register.do(ics.PutIn(slip.total) if slip.kind == CASH_IN else ics.TakeOut(slip.total))
         return Made("")

@@ -197,8 +197,6 @@ class MariaMachine(AskedMachine[MariaRegister]):
             await register.do(maria.MoveCash("I" if slip.kind == CASH_IN else "O", slip.total))
             return Made("")
         await register.do(maria.ZReport())
-        self._articles.clear()
-        self._schemes = ""
         return Made("" if before.z is None else str(before.z + 1))
 
     async def _receipt(self, register: MariaRegister, slip: Slip, lines: list[_Line]) -> Made:
@@ -208,8 +206,8 @@ class MariaMachine(AskedMachine[MariaRegister]):
             taken = await self._sell(register, lines)
             if taken is None:
                 return await self._complete(register, slip)
+            # The next begins with CANC.
             self._articles.refused(taken.article)
-            await register.do(maria.Cancel())
         raise unfit("too many articles have the numbers of others", "забагато товарів мають номери інших товарів")
 
     async def _open(self, register: MariaRegister, slip: Slip, lines: list[_Line]) -> None:
