@@ -55,6 +55,7 @@ class IcsContractTests(machine_desk.MachineContract, IcsMachineCase):
     """Faults, cuts and chaos."""
 
     last = "Pay"
+    cut_ends: ClassVar[set[tuple[str, bool]]] = {("made", True), ("LineLost", False)}
     before_it: ClassVar[dict[What, set[str]]] = {
         # The line sends the same bytes again, which mends what comes once.
         What.UNHEARD: {"Silent", "made"},
@@ -79,8 +80,9 @@ class IcsContractTests(machine_desk.MachineContract, IcsMachineCase):
         What.SHORT: {("Silent", True), ("made", True)},
         What.DAMAGED: {("Silent", True), ("made", True)},
         What.GARBAGE: {("made", True)},
-        What.BROKEN_BEFORE: {("LineLost", False)},
-        What.BROKEN_AFTER: {("LineLost", True)},
+        # So does a new line.
+        What.BROKEN_BEFORE: {("made", True)},
+        What.BROKEN_AFTER: {("made", True)},
         What.DARK_BEFORE: {("LineLost", False)},
         What.DARK_AFTER: {("LineLost", True)},
     }

@@ -34,7 +34,7 @@ from dmtwisted.registers.wired.interface import (
 from dmtwisted.registers.wired.lines import endpoint_of, patience_of
 from dmtwisted.registers.wired.outcomes import Counted, cash_of, check, differs, outcome, unfit
 from dmtwisted.registers.wired.texts import card_lines, wrapped
-from protocols.errors import Garbled
+from protocols.errors import Garbled, WireError
 from protocols.registers.ics import commands as ics
 from protocols.registers.ics.commands import PayKind, Reserve, printable
 from protocols.registers.ics.link import PATIENCE, REPORT_LIMIT, IcsLink, IcsRegister, numbers
@@ -184,11 +184,53 @@ class IcsMachine(AskedMachine[IcsRegister]):
                 for payment in slip.payments:
                     await _say(register, card_lines(payment) if payment.rrn or payment.auth_code else ())
                 await _say(register, slip.below)
-                return await _pay(register, slip)
+                return await self._pay(register, slip)
             self._articles.refused(taken.article)
             if register.receipt_open:
                 await register.do(ics.Cancel())
         raise unfit("too many articles have the numbers of others", "забагато товарів мають номери інших товарів")
+
+    async def _pay(self, register: IcsRegister, slip: Slip) -> Made:
+        """The payments, cash last; the receipt closes with the last one.
+
+        :raises DeviceRefused: it is not paid then.
+        """
+        given = sum(payment.sum for payment in slip.payments)
+        *parts, last = sorted(slip.payments, key=lambda each: each.cash) or [SlipPayment(PayKind.CASH, 0, cash=True)]
+        for part in parts:
+            await register.do(ics.Pay(part.form, part.sum, closes=False))
+        if given == slip.total:
+            paid = await self._close(register, ics.Pay(last.form, last.sum))
+        else:
+            paid = await register.do(ics.Pay(last.form, last.sum, closes=False))
+            if register.receipt_open and paid.rest <= 0:
+                paid = await self._close(register, ics.Pay(last.form, 0))
+        if register.receipt_open:
+            raise differs(slip.total, slip.total - paid.rest)
+        return Made(str(paid.packet) if paid.packet else "")
+
+    async def _close(self, register: IcsRegister, command: ics.Pay) -> ics.Paid:
+        """Close the receipt; only the answer has its number, so a lost one is asked for at once on a new line.
+
+        The same bytes have the same number there. A register that has lost its power refuses them, or its receipt
+        is still open and is closed by them.
+        """
+
+        async def again(link: IcsLink) -> ics.Paid:
+            there = IcsRegister(link)
+            paid = await there.do(command, again=True)
+            register.head = there.head
+            return paid
+
+        try:
+            return await register.do(command)
+        except DeviceRefused:
+            raise
+        except WireError as lost:
+            try:
+                return await self._line.repeat(again)
+            except WireError:
+                raise lost from None
 
     async def _sell(self, register: IcsRegister, lines: list[_Line]) -> _Line | None:
         """Add the lines; the one whose number another article has.
@@ -224,23 +266,6 @@ async def _open(register: IcsRegister, slip: Slip) -> None:
 async def _say(register: IcsRegister, texts: Iterable[str]) -> None:
     for line in wrapped(texts, COMMENT):
         await register.do(ics.Comment(printable(line, COMMENT)))
-
-
-async def _pay(register: IcsRegister, slip: Slip) -> Made:
-    """The payments, cash last; the receipt closes with the last one.
-
-    :raises DeviceRefused: it is not paid then.
-    """
-    given = sum(payment.sum for payment in slip.payments)
-    *parts, last = sorted(slip.payments, key=lambda each: each.cash) or [SlipPayment(PayKind.CASH, 0, cash=True)]
-    for part in parts:
-        await register.do(ics.Pay(part.form, part.sum, closes=False))
-    paid = await register.do(ics.Pay(last.form, last.sum, closes=given == slip.total))
-    if register.receipt_open and paid.rest <= 0:
-        paid = await register.do(ics.Pay(last.form, 0))
-    if register.receipt_open:
-        raise differs(slip.total, slip.total - paid.rest)
-    return Made(str(paid.packet) if paid.packet else "")
 
 
 def machine(settings: IcsSettings, around: Surroundings) -> IcsMachine:
