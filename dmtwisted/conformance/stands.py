@@ -17,6 +17,8 @@ from dmtwisted.printing.drivers.star import DRIVER as STAR
 from dmtwisted.printing.drivers.training import DRIVER as TRAINING_PRINTER
 from dmtwisted.registers.drivers.datecs import DRIVER as DATECS
 from dmtwisted.registers.drivers.datecs_classic import DRIVER as DATECS_CLASSIC
+from dmtwisted.registers.drivers.ics import DRIVER as ICS
+from dmtwisted.registers.drivers.maria import DRIVER as MARIA
 from dmtwisted.registers.drivers.mg import DRIVER as MG
 from dmtwisted.registers.drivers.prro import DRIVER as PRRO
 from dmtwisted.registers.drivers.training import DRIVER as TRAINING_REGISTER
@@ -38,6 +40,8 @@ from protocols.simulators.concert_v2 import ConcertDevice
 from protocols.simulators.datecs_classic_register import ClassicDevice
 from protocols.simulators.datecs_register import UkrainianDevice
 from protocols.simulators.ecr17 import Ecr17Device
+from protocols.simulators.ics_register import IcsDevice
+from protocols.simulators.maria_register import MariaDevice
 from protocols.simulators.printer import simulated_printer
 from protocols.simulators.printer_port import PrinterPort
 from protocols.simulators.privatbank_json import PrivatbankSimulator
@@ -152,6 +156,8 @@ _ALL = (
     wired_stand.mg(MG),
     wired_stand.wired(DATECS, UkrainianDevice, port=4001),
     wired_stand.wired(DATECS_CLASSIC, ClassicDevice, port=4001),
+    wired_stand.wired(ICS, IcsDevice, closes=False, port=4001),
+    wired_stand.wired(MARIA, MariaDevice, port=4001),
     Stand(TRAINING_REGISTER, {}, wrong=(({"wait_s": 0}, "settings.wait_s"), *NO_STEP)),
 )
 
