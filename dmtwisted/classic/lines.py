@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from dmtwisted.devices.devices import Devices, register_settings
 from dmtwisted.devices.driver import REGISTER
@@ -21,7 +22,6 @@ from dmtwisted.dispatch import Dispatcher
 from dmtwisted.hardened import Circle
 from dmtwisted.registers.settings import tcp_place
 from dmtwisted.store.interface import IStore
-from protocols.errors import NotReached
 from protocols.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ class _Where(NamedTuple):
 class _Line:
     """The line of one register, open or not."""
 
-    def __init__(self, where: _Where, factory: ends.Lines) -> None:
-        self.where, self.factory = where, factory
+    def __init__(self, dev_id: str, where: _Where, factory: ends.Lines) -> None:
+        self.dev_id, self.where, self.factory = dev_id, where, factory
         self.port: Any = None
+        self.opening = False
         self.why = ""
         self.rest = 0
 
@@ -112,7 +113,7 @@ class TillLines:
             if known is None or known.where != where:
                 # The register goes on with what it has in memory.
                 factory = self._factory(dev_id, n) if known is None else known.factory
-                self._lines[dev_id] = known = _Line(where, factory)
+                self._lines[dev_id] = known = _Line(dev_id, where, factory)
             self._open(known)
 
     def _factory(self, dev_id: str, n: int) -> ends.Lines:
@@ -130,7 +131,7 @@ class TillLines:
     def _open(self, line: _Line) -> None:
         place = tcp_place(line.where.listen)
         if place is None:
-            if line.factory.connected or line.port is not None:
+            if line.factory.connected or line.opening:
                 return
         elif line.port is not None:
             return
@@ -139,7 +140,7 @@ class TillLines:
             return
         line.rest = RETRY_LOOKS
         if place is None:
-            line.port = self._open_port(line)
+            self._open_port(line)
             return
         host, port = place
         try:
@@ -150,18 +151,21 @@ class TillLines:
             line.why = ""
             self.log.info("an old till finds its register at {where}", where=line.where.listen)
 
-    def _open_port(self, line: _Line) -> Deferred[Any]:
+    def _open_port(self, line: _Line) -> None:
         settings = serial.SerialSettings(line.where.listen, line.where.baudrate)
+        line.opening = True
         opening: Deferred[Any] = serial.SerialEndpoint(self._clock.reactor, settings).connect(line.factory)
 
-        def opened(_: object) -> None:
-            line.why, line.port = "", None
+        def opened(end: Any) -> None:
+            line.why, line.opening = "", False
+            if self._lines.get(line.dev_id) is not line or line.factory.register.stopping:
+                end.hang_up()
 
-        def failed(reason: Any) -> None:
-            line.port = None
-            self._failed(line, str(reason.trap(NotReached) and reason.value))
+        def failed(reason: Failure) -> None:
+            line.opening = False
+            self._failed(line, reason.getErrorMessage())
 
-        return opening.addCallbacks(opened, failed)
+        opening.addCallbacks(opened, failed)
 
     def _failed(self, line: _Line, why: str) -> None:
         if why != line.why:
@@ -169,7 +173,7 @@ class TillLines:
         line.why = why
 
     def _close(self, line: _Line) -> None:
-        if line.port is not None and not isinstance(line.port, Deferred):
+        if line.port is not None:
             line.port.stopListening()
         line.port = None
         line.factory.hang_up()

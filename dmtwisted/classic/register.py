@@ -483,18 +483,21 @@ class ClassicRegister:
             return await self._begin(self._deed(frame, msgspec.json.encode({"task": Z_REPORT})))
         if command.kind != ReportKind.X:
             raise Refuses("no such report")
+        if not (await self._state()).shift_open:
+            return await self._no_report()
         answer = await self._run("", msgspec.json.encode({"task": X_REPORT}))
-        if answer["res"] not in (Res.OK.code, *_CLOSED):
-            raise Refuses(answer["errortxt"])
-        return await self._report_answer(answer)
-
-    async def _report_answer(self, answer: dict[str, Any]) -> bytes:
-        """What a report comes to; of a closed shift there is none, and its sums are zero."""
-        info, settings = answer["info"], self._now()
         if answer["res"] != Res.OK.code:
-            return classic.Report((await self._state()).z_number, _sums(settings, {})).encode()
+            raise Refuses(answer["errortxt"])
+        return self._report_answer(answer["info"])
+
+    def _report_answer(self, info: dict[str, Any]) -> bytes:
+        """What a report comes to."""
         sums = {line["gr_code"]: round(line["base_sum_p"] * 100) for line in info["taxes"]}
-        return classic.Report(info["shift_link"], _sums(settings, sums)).encode()
+        return classic.Report(info["shift_link"], _sums(self._now(), sums)).encode()
+
+    async def _no_report(self) -> bytes:
+        """Of a closed shift there is no report: the number of the last Z, and no sums."""
+        return classic.Report((await self._state()).z_number, _sums(self._now(), {})).encode()
 
     async def _move(self, amount: int, frame: DatecsFrame) -> bytes:
         pending = self._pending(frame)
@@ -547,7 +550,8 @@ class ClassicRegister:
         """The task is done: note it, and give the data of the answer."""
         record = self._record
         if deed.code == classic.PrintReport.code:
-            data = await self._report_answer(answer)
+            done = answer["res"] == Res.OK.code
+            data = self._report_answer(answer["info"]) if done else await self._no_report()
         else:
             record = msgspec.structs.replace(record, documents=record.documents + 1)
             if deed.code == classic.Close.code:

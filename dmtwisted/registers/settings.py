@@ -214,10 +214,12 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     ] = "0000"
     classic_printer: Annotated[str, Meta(description="Printer of such a till's papers; empty prints none")] = ""
     classic_taxes: Annotated[
-        tuple[int, int, int, int, int], Meta(description="Tax groups of such a till's letters А, Б, В, Г, Д")
+        tuple[int, ...],
+        Meta(min_length=5, max_length=5, description="Tax groups of such a till's letters А, Б, В, Г, Д"),
     ] = (1, 2, 4, 9, 3)
     classic_payments: Annotated[
-        tuple[int, int, int, int], Meta(description="Payment types of such a till's letters P, N, C, D")
+        tuple[int, ...],
+        Meta(min_length=4, max_length=4, description="Payment types of such a till's letters P, N, C, D"),
     ] = (0, 5, 2, 8)
     name: Annotated[str, Meta(description="Taxpayer, first line of the receipt")] = ""
     shopname: Annotated[str, Meta(description="Name of the outlet")] = ""
