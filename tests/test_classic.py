@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,7 @@ from protocols.registers.troubles import DeviceRefused
 from protocols.serial import SerialAddress
 from tests.shop import hurry
 from tests.till_desk import LISTEN, Killed, Kills, TillCase
+from tests.vectors import till as vectors
 
 UNASKED: dict[str, Any] = {"on": "probe", "then": "unreachable", "times": 0}
 """The tax service does not say what it has."""
@@ -56,6 +58,15 @@ class SaleTests(TillCase):
 
 class CommandTests(TillCase):
     """Everything else that a till asks."""
+
+    def test_every_command(self) -> None:
+        """Each command of the dialect gets the bytes of the vectors."""
+        end, transport = self.lines.buildProtocol(IPv4Address("TCP", "127.0.0.1", 40_000)), StringTransport()
+        end.makeConnection(transport)
+        for name, command, answer in vectors.DAY:
+            end.dataReceived(bytes.fromhex(command))
+            self.assertEqual(transport.value().lstrip(b"\x16").hex(), answer, name)
+            transport.clear()
 
     def test_return(self) -> None:
         """A return has its own command and bit, and takes no more cash than there is."""
@@ -264,6 +275,24 @@ class TroubleTests(TillCase):
             self.do(then)
         self.assertEqual((self.sales(), self.forms()[0]), ([5100, 2550], 7650))
         self.assertEqual(self.do(classic.ReadNumber()), classic.LastNumber(3))
+
+    def test_one_tag(self) -> None:
+        """However often a receipt is closed, its task has one tag; the next receipt has another."""
+        tags: list[str] = []
+        execute = self.shop.core.dispatcher.execute
+
+        async def heard(body: bytes, *more: Any) -> bytes:
+            tags.append(json.loads(body)["tag"])
+            return await execute(body, *more)
+
+        self.patch(self.shop.core.dispatcher, "execute", heard)
+        self.paid(1)
+        self.shop.scenario({"on": "sale", "then": "unreachable", "times": 2})
+        for _ in range(2):
+            self.assertEqual(self.refused(classic.Close()), "S1.1")
+        self.do(classic.Close())
+        self.sell()
+        self.assertEqual((len(tags), len(set(tags[:3])), len(set(tags))), (4, 1, 2))
 
     def test_unknown(self) -> None:
         """While nobody knows what became of a closing nothing else is begun, and no sums are told."""
@@ -531,11 +560,20 @@ class LineTests(TillCase):
         self.successResultOf(Deferred.fromCoroutine(turns.take(None)))
         closing = self.desk.begin(self.till.do(classic.Close(), 15))
         self.desk.endpoint.advance(0.2)
+        change, noting = self.shop.store.change_settings, Deferred[None]()
+
+        async def slowly(*arguments: Any) -> None:
+            await noting
+            await change(*arguments)
+
+        self.patch(self.shop.store, "change_settings", slowly)
         stopping = Deferred.fromCoroutine(self.shop.core.close())
         self.desk.endpoint.flush()
         self.failureResultOf(closing, LineLost)
         turns.give_back()
         self.clock.pump([0.1] * 100)
+        self.assertNoResult(stopping)
+        noting.callback(None)
         self.successResultOf(stopping)
         self.assertEqual(self.ports.open, {})
 
