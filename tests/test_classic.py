@@ -422,6 +422,47 @@ class FailingSettings:
         case.patch(case.shop.store, "change_settings", failing)
 
 
+class PaperTests(TillCase):
+    """Papers on a printer of the service."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        adding = self.shop.core.devices.add("prn", "printer", "training", {})
+        self.successResultOf(Deferred.fromCoroutine(adding))
+        self.shop.settings(classic_printer="prn")
+        self.printer = self.shop.core.devices.by_name("prn").simulator
+        self.program()
+
+    def papers(self) -> int:
+        """How many papers were printed."""
+        return sum(entry.kind == "print" for entry in self.printer.entries())
+
+    def test_papers(self) -> None:
+        """Receipts, reports, copies and texts are printed, and the drawer opens."""
+        self.sell()
+        self.assertEqual(self.papers(), 1)
+        self.do(classic.Copy())
+        self.do(classic.OpenText())
+        self.do(classic.PrintText("Меню"))
+        self.do(classic.CloseText())
+        self.do(classic.PrintReport(kind=2))
+        self.assertEqual(self.papers(), 4)
+        pulses = self.printer.mechanism.pulses
+        self.do(classic.OpenDrawer())
+        self.assertEqual(self.printer.mechanism.pulses, pulses + 1)
+
+    def test_no_paper(self) -> None:
+        """Without paper the receipt is made, and the bit of the paper stays until something is printed."""
+        self.printer.take_paper_out()
+        self.sell()
+        self.do(classic.ReadStatus())
+        self.assertIn(classic.NO_PAPER, self.till.status)
+        self.printer.load_paper()
+        self.sell()
+        self.assertNotIn(classic.NO_PAPER, self.till.status)
+        self.assertEqual(self.sales(), [5100, 5100])
+
+
 class LineTests(TillCase):
     """Who may use the line, and what is on it."""
 
@@ -552,6 +593,26 @@ class LineTests(TillCase):
         end.dataReceived(DatecsFrame(0x7E, 58, b"1*1.000").encode() * 1000)
         self.assertEqual(self.do(classic.ReadReceipt()), ReceiptState(1, 1, 2550, 0))
 
+    def test_stop_waits(self) -> None:
+        """The store is closed when the end of a closing is noted."""
+        self.program()
+        self.paid()
+        change, noting = self.shop.store.change_settings, [Deferred[None](), succeed(None)]
+
+        async def slowly(*arguments: Any) -> None:
+            if noting:
+                await noting.pop()
+            await change(*arguments)
+
+        self.patch(self.shop.store, "change_settings", slowly)
+        last = noting[0]
+        self.desk.begin(self.till.do(classic.Close(), 15)).addErrback(lambda _: None)
+        stopping = Deferred.fromCoroutine(self.shop.core.close())
+        self.clock.pump([0.1] * 100)
+        self.assertNoResult(stopping)
+        last.callback(None)
+        self.successResultOf(stopping)
+
     def test_stop(self) -> None:
         """A service that stops closes its lines, ends what a till began, and closes the store only then."""
         self.program()
@@ -560,20 +621,11 @@ class LineTests(TillCase):
         self.successResultOf(Deferred.fromCoroutine(turns.take(None)))
         closing = self.desk.begin(self.till.do(classic.Close(), 15))
         self.desk.endpoint.advance(0.2)
-        change, noting = self.shop.store.change_settings, Deferred[None]()
-
-        async def slowly(*arguments: Any) -> None:
-            await noting
-            await change(*arguments)
-
-        self.patch(self.shop.store, "change_settings", slowly)
         stopping = Deferred.fromCoroutine(self.shop.core.close())
         self.desk.endpoint.flush()
         self.failureResultOf(closing, LineLost)
         turns.give_back()
         self.clock.pump([0.1] * 100)
-        self.assertNoResult(stopping)
-        noting.callback(None)
         self.successResultOf(stopping)
         self.assertEqual(self.ports.open, {})
 
