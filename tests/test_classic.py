@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from twisted.internet.address import IPv4Address
@@ -481,6 +482,16 @@ class LineTests(TillCase):
         self.successResultOf(Deferred.fromCoroutine(change))
         self.assertIsNone(self.peer("192.168.1.7"))
         self.assertIsNotNone(self.peer("127.0.0.1"))
+
+    def test_hardened(self) -> None:
+        """In the hardened profile a till's address must be allowed by both settings."""
+        self.shop.settings(classic_allowed="192.168.1.0/28")
+        config = self.shop.core.config
+        server = replace(config.server, hardened=True, allowed_addresses="192.168.1.7, 10.0.0.1")
+        self.shop.core.config = replace(config, server=server)
+        self.assertIsNotNone(self.peer("192.168.1.7"))
+        for host in ("192.168.1.8", "10.0.0.1"):
+            self.assertIsNone(self.peer(host), host)
 
     def test_many_lines(self) -> None:
         """A fifth line closes the oldest one."""

@@ -91,11 +91,6 @@ class TillLines:
         for line in self._lines.values():
             await line.factory.idle()
 
-    def trouble(self, dev_id: str) -> str:
-        """Why the line of a register is not open; empty when it is, or when there is none."""
-        line = self._lines.get(dev_id)
-        return "" if line is None else line.why
-
     def look(self) -> None:
         """Open and close lines as the settings say now."""
         wanted = {

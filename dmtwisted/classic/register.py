@@ -17,6 +17,7 @@ So a closing has one tag from its ``48`` on, whatever frames are repeated on wha
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -197,7 +198,7 @@ class ClassicRegister:
         if given is None or (isinstance(command, classic.WriteArticle) and command.deed not in "PCD"):
             return True
         settings = self._settings
-        return settings is not None and bool(given == settings.classic_password)
+        return settings is not None and hmac.compare_digest(given.encode(), settings.classic_password.encode())
 
     def _repeated(self, command: Any, frame: DatecsFrame) -> Deed | None:
         """The task that this frame began before the start, when nothing was done since."""
