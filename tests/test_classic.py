@@ -113,7 +113,7 @@ class CommandTests(TillCase):
         """Cash is rounded as the register does it; a till that names the exact amount is believed."""
         self.shop.settings(rounding_step=50)
         self.program(price=2531)
-        for given, change in ((2531, 0), (2540, 0), (10000, 7450), (0, 0)):
+        for given, change in ((2531, 0), (2540, 0), (10000, 7450), (classic.ALL, 0)):
             self.do(classic.Open())
             self.do(classic.Sell(1, 1000))
             self.assertEqual(self.do(classic.Pay("P", given)), PaidAnswer("R", change), given)
@@ -201,7 +201,8 @@ class CommandTests(TillCase):
             self.assertEqual(self.refused(command), "S1.1", command)
         self.assertEqual(self.refused(classic.Sell(1, 1000, 10**10)), "S1.0")
         self.do(classic.Sell(1, 1000))
-        self.assertEqual(self.refused(classic.Pay("C", 9000)), "S1.1")
+        for amount in (9000, 0):
+            self.assertEqual(self.refused(classic.Pay("C", amount)), "S1.1")
         self.do(classic.Pay("C", 1000))
         for command in (classic.Sell(1, 1000), classic.Subtotal(change=-1), classic.Close()):
             self.assertEqual(self.refused(command), "S1.1", command)

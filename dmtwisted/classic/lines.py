@@ -21,6 +21,7 @@ from dmtwisted.devices.driver import REGISTER
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.hardened import Circle
 from dmtwisted.registers.settings import tcp_place
+from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
 from protocols.lazy import LazyModule
 
@@ -109,7 +110,11 @@ class TillLines:
                 # The register goes on with what it has in memory.
                 factory = self._factory(dev_id, n) if known is None else known.factory
                 self._lines[dev_id] = known = _Line(dev_id, where, factory)
-            self._open(known)
+            try:
+                self._open(known)
+            except Exception:
+                # One line must not keep the others from being opened.
+                self.log.failure("{where} could not be opened", where=where.listen)
 
     def _factory(self, dev_id: str, n: int) -> ends.Lines:
         return ends.lines_of(
@@ -120,7 +125,10 @@ class TillLines:
         """Whether a till with this address may connect; an empty one is a serial port."""
         if not host or Circle().has_address(host):
             return True
-        device = self._devices.by_id(dev_id)
+        try:
+            device = self._devices.by_id(dev_id)
+        except Refused:
+            return False
         return self._serves(host) and Circle.read(register_settings(device).classic_allowed).has_address(host)
 
     def _open(self, line: _Line) -> None:

@@ -427,7 +427,7 @@ class ClassicRegister:
         receipt, settings = self._unpaid(goods=False), self._now()
         type_ = settings.classic_payments[FORMS.index(PayForm(command.form or PayForm.CASH.value))]
         step = on_day(settings, day_of(self._clock.now())).rounding_step
-        paid, rest = receipt.pay(type_, command.amount or None, command.note, step)
+        paid, rest = receipt.pay(type_, None if command.amount == classic.ALL else command.amount, command.note, step)
         if receipt.returns and type_ == CASH and settings.check_cash:
             wanted = sum(one.sum for one in paid.paid if one.type == CASH)
             if wanted > (await self._state()).safe:
@@ -575,7 +575,8 @@ class ClassicRegister:
         answer = await self._ask({"tag": deed.tag, "type": TYPE_LOOKUP})
         if answer["res"] == Res.OK.code:
             # Its tag is known, so this only prints what was not printed.
-            await self._ended(deed, await self._run(deed.tag, deed.fiscal))
+            again = await self._run(deed.tag, deed.fiscal)
+            await self._ended(deed, again if again["res"] == Res.OK.code else answer)
         elif answer["res"] == Res.TAG_NOT_FOUND.code:
             record = msgspec.structs.replace(self._record, deed=None)
             if deed.code == classic.Close.code and self._receipt is None:

@@ -467,6 +467,7 @@ class Sell(ClassicCommand[Nothing], code=58):
 
 
 NO_PRICE = -1
+ALL = -1
 
 
 @dataclass(frozen=True)
@@ -486,16 +487,17 @@ class Subtotal(ClassicCommand[Subtotals], code=51):
 
 @dataclass(frozen=True)
 class Pay(ClassicCommand[PaidAnswer], code=53):
-    """Pay ``amount`` with a form of `PayForm`; without a form all of it in cash."""
+    """Pay ``amount``, or `ALL` that is left, with a form of `PayForm`; without a form all of it in cash."""
 
     form: FreeText = ""
-    amount: Money = 0
+    amount: Money = -1
     note: FreeText = ""
-    pattern = r"(?P<note>[^\t]*)\t(?:(?P<form>[PNCD])(?P<amount>[\d.]*))?"
+    pattern = r"(?P<note>[^\t]*)\t(?:(?P<form>[PNCD])(?P<amount>[\d.]+)?)?"
 
     def text(self) -> str:
         """Note, tab, and the payment."""
-        return f"{_write(self, 'note')}\t" + (f"{self.form}{_write(self, 'amount')}" if self.form else "")
+        amount = _write(self, "amount") if self.form and self.amount != ALL else ""
+        return f"{_write(self, 'note')}\t{self.form}{amount}"
 
 
 @dataclass(frozen=True)
