@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from dmtwisted.access.login import Access
 from dmtwisted.access.tls_orders import lasting_facts
 from dmtwisted.changes import Action, Area, Changes, record_of
+from dmtwisted.classic.lines import TillLines
 from dmtwisted.clock import ServiceClock
 from dmtwisted.closing import ShiftClosing
 from dmtwisted.config import CALLED, Config
@@ -116,6 +117,7 @@ class Core:
         )
         self.observing.changed = self.needs.soon
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
+        self.till_lines = TillLines(self.devices, self.dispatcher, store, self._serves)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
         self.retention = Retention(
@@ -128,6 +130,11 @@ class Core:
         yield from (host for host in self.config.server.hosts if host not in CALLED)
         if self.certificate is not None:
             yield from self.certificate.names
+
+    def _serves(self, host: str) -> bool:
+        """Whether another machine with this address is answered at all."""
+        server = self.config.server
+        return self.settings.now.extAccess and (not server.hardened or server.circle.has_address(host))
 
     @property
     def local(self) -> bool:
@@ -174,6 +181,7 @@ class Core:
             await self.devices.add(TRAINING_TERMINAL, TERMINAL, "training", {})
         self._closing.start()
         self._homecoming.start()
+        self.till_lines.start()
         self.observing.start()
         self.needs.start()
         self.outbox.start()
@@ -242,10 +250,12 @@ class Core:
             self._soon_ready = None
         self._closing.stop()
         self._homecoming.stop()
+        self.till_lines.stop()
         self.observing.stop()
         self.needs.stop()
         await self.retention.stop()
         await self.dispatcher.finish()
+        await self.till_lines.ended()
         giving_up = self.clock.callLater(TELLING_S, self.post.give_up)
         await self.outbox.stop()
         if giving_up.active():

@@ -458,6 +458,7 @@ at most {} digits are expected = очікується щонайбільше {} 
 at most {} items = щонайбільше {} товарів
 the item {} has this bar code = цей штрихкод має товар {}
 the items {} and {} have one bar code = товари {} і {} мають один штрихкод
+the memory of a till's register cannot be read: {} = пам’ять каси для старої програми не читається: {}
 the list of goods cannot be read: {} = список товарів не читається: {}
 a host name or an address is expected = очікується ім’я або адреса сервера
 certificates in PEM are expected = очікуються сертифікати PEM

@@ -212,6 +212,7 @@ class ClassicTests(SynchronousTestCase):
             classic.Pay,
             classic.Sell,
             classic.SellFree,
+            classic.SellFreeShown,
             classic.WriteArticle,
             classic.ReadStatus,
             classic.PrintReport,

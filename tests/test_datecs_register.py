@@ -497,7 +497,7 @@ class ClassicTests(ClassicCase):
         self.assertEqual(self.trouble(classic.SellFree("Хліб", "А", 100))[0], "S1.1")
         self.assertEqual(self.trouble(classic.Sell(9, 1000))[0], "S1.1")
         self.assertEqual(self.trouble(classic.Sell(1, 1000, 10**10))[0], "S1.0")
-        for code, data, bit in ((58, b"rubbish", classic.SYNTAX), (33, b"", classic.UNKNOWN)):
+        for code, data, bit in ((58, b"rubbish", classic.SYNTAX), (34, b"", classic.UNKNOWN)):
             frame = self.desk.done(self.register.link.ask(code, data, 5))
             self.assertIn(bit, classic.Status(frame.status))
         self.do(classic.Sell(1, 1000))

@@ -638,7 +638,7 @@ class DriverTests(SynchronousTestCase):
                     )
                     moved = expect_same_receivers(driver, {secret: "s"}, {name: "another", secret: "new"})
                     self.assertEqual((moved[name], moved[secret]), ("another", "new"))
-        self.assertEqual(stay, {"cloud_token", "notices_pem"})
+        self.assertEqual(stay, {"cloud_token", "classic_password", "notices_pem"})
 
     def test_undeclared_receiver(self) -> None:
         """The secret of a driver that names no receiver is bound to every setting that looks like an address."""

@@ -567,7 +567,9 @@ class DriversTests(_Devices):
         schema = training["settings_schema"]
         name = schema["$ref"].removeprefix("#/$defs/")
         shown = self.request("GET", f"{DEVICES}/{self.dev_id}").json["settings"]
-        self.assertEqual(set(schema["$defs"][name]["properties"]), {*shown, "cloud_token", "marks_token"})
+        self.assertEqual(
+            set(schema["$defs"][name]["properties"]), {*shown, "cloud_token", "marks_token", "classic_password"}
+        )
 
 
 class ScenarioTests(_Devices):

@@ -60,6 +60,7 @@ NOT_AT_REST = {
     "serial, cups, win32print, pywintypes": "wires that no device here uses",
     "dmtwisted.lab, dmtwisted.conformance, dmtwisted.doctor, dmtwisted.finding": "what a person calls",
     "dmtwisted.backups, dmtwisted.diagnostics": "the same",
+    "dmtwisted.classic.ends, protocols.registers": "registers on a wire, and the lines of old tills",
     "protocols.simulators.zvt, protocols.simulators.nexo, protocols.simulators.ecr17": "simulators of other devices",
 }
 """Modules, with all that is inside them, and when they are needed."""

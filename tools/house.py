@@ -76,6 +76,7 @@ ROOMS = (
     "dmtwisted.dispatch",
     "dmtwisted.cloud",
     "dmtwisted.closing",
+    "dmtwisted.classic",
     "dmtwisted.conformance",
     "dmtwisted.core",
     "dmtwisted.diagnostics",

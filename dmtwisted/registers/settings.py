@@ -13,6 +13,7 @@ from msgspec import Meta
 from dmtwisted.documents import law
 from dmtwisted.documents.catalogue import CASH, PAY_TYPES, TAX_GROUPS, PayType, TaxGroup, own_payments
 from dmtwisted.documents.template import BrokenTemplate, check_template
+from dmtwisted.hardened import BadList, Circle
 
 
 class BatchSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -192,6 +193,34 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             description="Token by which programs written for a cloud cabinet name this register; empty is none",
         ),
     ] = ""
+    classic_listen: Annotated[
+        str,
+        Meta(
+            max_length=200,
+            description="Where till programs that know only a classic Datecs register find this one: HOST:PORT or a "
+            "serial port; empty is nowhere (docs/registers.md)",
+        ),
+    ] = ""
+    classic_baudrate: Annotated[int, Meta(ge=1200, le=115_200, description="Speed of that serial port")] = 9600
+    classic_allowed: Annotated[
+        str,
+        Meta(
+            max_length=1000,
+            description="Addresses and networks from which such a till may connect, besides this computer; commas",
+        ),
+    ] = ""
+    classic_password: Annotated[
+        str, Meta(pattern="^[0-9]{4,8}$", description="Password that such a till sends with its commands")
+    ] = "0000"
+    classic_printer: Annotated[str, Meta(description="Printer of such a till's papers; empty prints none")] = ""
+    classic_taxes: Annotated[
+        tuple[int, ...],
+        Meta(min_length=5, max_length=5, description="Tax groups of such a till's letters А, Б, В, Г, Д"),
+    ] = (1, 2, 4, 9, 3)
+    classic_payments: Annotated[
+        tuple[int, ...],
+        Meta(min_length=4, max_length=4, description="Payment types of such a till's letters P, N, C, D"),
+    ] = (0, 5, 2, 8)
     name: Annotated[str, Meta(description="Taxpayer, first line of the receipt")] = ""
     shopname: Annotated[str, Meta(description="Name of the outlet")] = ""
     shopad: Annotated[str, Meta(description="Address of the outlet")] = ""
@@ -213,6 +242,7 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         self._check_batch()
         self._check_dated()
         self._check_marks()
+        self._check_classic()
         if self.template:
             # The author of the template sees a mistake now; the cashier would see it on every receipt.
             try:
@@ -240,6 +270,15 @@ class RegisterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
             host = web_address("marks_url", self.marks_url)
             if self.marks_url.startswith("http:") and not is_loopback(host):
                 raise ValueError("marks_url: to another machine https is expected, for the token travels there")
+
+    def _check_classic(self) -> None:
+        """See that tills can find the register, and who they are."""
+        if self.classic_listen:
+            tcp_place(self.classic_listen)
+        try:
+            Circle.read(self.classic_allowed)
+        except BadList as error:
+            raise ValueError(f"classic_allowed: {error}") from None
 
     def _check_batch(self) -> None:
         """See that batch mode charges only payment types that the register has, and no rounding."""
@@ -325,14 +364,30 @@ def overruled(settings: RegisterSettings, before: RegisterSettings, day: str) ->
     return None
 
 
-SECRETS = ("cloud_token", "marks_token")
+SECRETS = ("cloud_token", "marks_token", "classic_password")
 """The secrets among them, which a driver names among its own."""
 
-RECEIVERS: dict[str, tuple[str, ...]] = {"cloud_token": (), "marks_token": ("marks_url",)}
-"""Programs bring the first one; it goes nowhere."""
+RECEIVERS: dict[str, tuple[str, ...]] = {"cloud_token": (), "classic_password": (), "marks_token": ("marks_url",)}
+"""Programs bring those that go nowhere."""
 
 ROUNDING = ("округл", "rounding")
 """Words in the name of a payment type that is the rounding."""
+
+
+def tcp_place(listen: str) -> tuple[str, int] | None:
+    """The address and port of `classic_listen`; `None` for a serial port.
+
+    :raises ValueError: when it is neither.
+    """
+    host, colon, port = listen.rpartition(":")
+    if not colon:
+        return None
+    try:
+        if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            raise ValueError(port)
+        return str(ip_address("127.0.0.1" if host == "localhost" else host.strip("[]"))), int(port)
+    except ValueError:
+        raise ValueError("classic_listen: an address with a port, as 127.0.0.1:9100, or a serial port") from None
 
 
 def is_loopback(host: str) -> bool:

@@ -209,8 +209,8 @@ class ClassicDevice(RegisterDevice[DatecsFrame]):
 
     def _pay(self, form: str, amount: int) -> classic.PaidAnswer:
         document = self.iron.open_document(Kind.SALE, Kind.RETURN)
-        if not form:
-            form, amount = PayForm.CASH.value, document.rest
+        form = form or PayForm.CASH.value
+        amount = document.rest if amount == classic.ALL else amount
         rest = self.iron.pay(FORMS.index(PayForm(form)), amount)
         return classic.PaidAnswer((Paid.REST if rest > 0 else Paid.CHANGE).value, abs(rest))
 

@@ -68,6 +68,7 @@ PARTS = {
     ),
     "offline": ("offline_*", "warn_offline_h", "warn_offline_numbers"),
     "batch": ("batch",),
+    "till": ("classic_*",),
     "paper": (
         "name",
         "shopname",

@@ -271,6 +271,19 @@ SETTINGS: dict[str, SettingWords] = {
     "cloud_token": _words(
         "Токен хмарної каси", "Cloud register token", "Ним програма, написана для хмарної каси, називає цю касу"
     ),
+    "classic_listen": _words(
+        "Лінія для старих програм",
+        "Line for old tills",
+        "Для програм, що знають лише класичний Datecs: адреса:порт (127.0.0.1:9100) або COM-порт; порожнє: немає",
+    ),
+    "classic_baudrate": _words("Швидкість цього порту", "Speed of that port", "Якщо лінія послідовна"),
+    "classic_allowed": _words(
+        "Звідки можна", "From where", "Адреси й мережі таких програм через кому; цей комп’ютер може завжди"
+    ),
+    "classic_password": _words("Пароль оператора", "Operator's password", "Ним представляється така програма"),
+    "classic_printer": _words("Принтер", "Printer", "Для паперів такої програми; порожнє: не друкувати"),
+    "classic_taxes": _words("Літери А, Б, В, Г, Д", "Letters А, Б, В, Г, Д", "Податкові групи цих літер"),
+    "classic_payments": _words("Оплати P, N, C, D", "Payments P, N, C, D", "Типи оплати цих літер"),
     "batch": _words("Пакетний режим", "Batch mode", "Картка, чек і друк одним запитом"),
     "terminal": _words("Термінал", "Terminal", "Назва термінала; порожнє: без картки"),
     "printer": _words("Принтер", "Printer", "Назва принтера; порожнє: prn"),

@@ -345,6 +345,7 @@ SERVICE: dict[str, tuple[str, str]] = {
     "part_money": ("Податкові групи та оплати", "Tax groups and payments"),
     "part_paper": ("Чек і друковані форми", "Receipt and print forms"),
     "part_offline": ("Офлайн", "Offline"),
+    "part_till": ("Стара касова програма", "Old till program"),
     "part_batch": ("Зв’язок із терміналом і принтером", "Terminal and printer of the register"),
     "part_tax": ("Сервер податкової", "Tax service"),
     "part_rest": ("Решта налаштувань", "More settings"),

@@ -353,6 +353,29 @@ class PrintText(ClassicCommand[Nothing], code=42):
 
 
 @dataclass(frozen=True)
+class ClearDisplay(ClassicCommand[Nothing], code=33):
+    """Clear the customer's display."""
+
+
+@dataclass(frozen=True)
+class ShowLower(ClassicCommand[Nothing], code=35):
+    """Show text in the lower line of the display."""
+
+    line: FreeText
+    pattern = r"(?P<line>.*)"
+
+
+@dataclass(frozen=True)
+class ShowUpper(ShowLower, code=47):
+    """In the upper line."""
+
+
+@dataclass(frozen=True)
+class Show(ShowLower, code=100):
+    """Anywhere."""
+
+
+@dataclass(frozen=True)
 class WriteHeader(ClassicCommand[Nothing], code=43):
     """Write a line above or below every receipt: index and text."""
 
@@ -365,6 +388,7 @@ class Feed(ClassicCommand[Nothing], code=44):
     """Feed the paper."""
 
     lines: Count = 1
+    pattern = r"(?P<lines>\d+)?.*"
 
 
 @dataclass(frozen=True)
@@ -417,6 +441,11 @@ class SellFree(ClassicCommand[Nothing], code=49):
 
 
 @dataclass(frozen=True)
+class SellFreeShown(SellFree, code=52):
+    """The same, and show it."""
+
+
+@dataclass(frozen=True)
 class Sell(ClassicCommand[Nothing], code=58):
     """Add an article of the table, ``sign`` ``-`` takes it back.
 
@@ -438,6 +467,7 @@ class Sell(ClassicCommand[Nothing], code=58):
 
 
 NO_PRICE = -1
+ALL = -1
 
 
 @dataclass(frozen=True)
@@ -457,16 +487,17 @@ class Subtotal(ClassicCommand[Subtotals], code=51):
 
 @dataclass(frozen=True)
 class Pay(ClassicCommand[PaidAnswer], code=53):
-    """Pay ``amount`` with a form of `PayForm`; without a form all of it in cash."""
+    """Pay ``amount``, or `ALL` that is left, with a form of `PayForm`; without a form all of it in cash."""
 
     form: FreeText = ""
-    amount: Money = 0
+    amount: Money = -1
     note: FreeText = ""
-    pattern = r"(?P<note>[^\t]*)\t(?:(?P<form>[PNCD])(?P<amount>[\d.]*))?"
+    pattern = r"(?P<note>[^\t]*)\t(?:(?P<form>[PNCD])(?P<amount>[\d.]+)?)?"
 
     def text(self) -> str:
         """Note, tab, and the payment."""
-        return f"{_write(self, 'note')}\t" + (f"{self.form}{_write(self, 'amount')}" if self.form else "")
+        amount = _write(self, "amount") if self.form and self.amount != ALL else ""
+        return f"{_write(self, 'note')}\t{self.form}{amount}"
 
 
 @dataclass(frozen=True)
@@ -485,6 +516,11 @@ class Close(ClassicCommand[Counts], code=56):
 @dataclass(frozen=True)
 class Cancel(ClassicCommand[Nothing], code=57):
     """Cancel the receipt; not possible when it is paid in full (L)."""
+
+
+@dataclass(frozen=True)
+class CancelAsInBulgaria(Cancel, code=60):
+    """The same on registers of Bulgaria."""
 
 
 @dataclass(frozen=True)
@@ -599,7 +635,11 @@ class OpenDrawer(ClassicCommand[Nothing], code=106):
 
 @dataclass(frozen=True)
 class WriteArticle(ClassicCommand[Result], code=107):
-    """Write an article; ``deed`` is ``P``, or ``I`` for how many there are, ``R`` to read one, ``D`` to delete it."""
+    """Write an article; ``deed`` is ``P``.
+
+    Or ``C`` to change its price, ``D`` to delete one or all, ``R`` to read one, ``F`` to read the first from a number
+    on and ``N`` the next one, ``X`` for the first free number, ``I`` for how many there are.
+    """
 
     deed: FreeText = "P"
     tax: FreeText = ""
@@ -612,9 +652,16 @@ class WriteArticle(ClassicCommand[Result], code=107):
         r"(?P<deed>[IPCDRFNX])(?:(?P<tax>[^\d,])(?P<article>\d+),(?P<group>\d+),(?P<price>[\d.]+),"
         r"(?P<password>[^,]*),(?P<name>.*)|(?P<key>\d*))"
     )
+    changing: ClassVar[re.Pattern[str]] = re.compile(
+        r"(?:C(?P<article>\d+),(?P<price>[\d.]+)|D(?P<gone>\d+|A)),(?P<password>[^,]*)"
+    )
 
     def text(self) -> str:
-        """The whole row for ``P``; elsewhere the article at most."""
+        """The whole row for ``P``; elsewhere the article at most, or what `changing` has."""
+        if self.deed == "C":
+            return f"C{self.article},{_write(self, 'price')},{_write(self, 'password')}"
+        if self.deed == "D":
+            return f"D{self.article or 'A'},{_write(self, 'password')}"
         if self.deed != "P":
             return f"{self.deed}{self.article or ''}"
         fields = (self.article, self.group, _write(self, "price"), _write(self, "password"), _write(self, "name"))
@@ -624,7 +671,12 @@ class WriteArticle(ClassicCommand[Result], code=107):
     def decode(cls, data: bytes) -> Self:
         """The row, or the article."""
         text = data.decode(CHARSET, "replace")
-        if text[:1] in "P" or not text[1:].isdigit():
+        found = cls.changing.fullmatch(text)
+        if found is not None:
+            price = Decimals(2).read(found["price"]) if found["price"] else 0
+            article = found["article"] or found["gone"]
+            return cls(text[0], "", 0 if article == "A" else int(article), 1, price, found["password"])
+        if text[:1] in "P" or not (text[1:].isascii() and text[1:].isdigit()):
             return super().decode(data)
         return cls(text[0], article=int(text[1:]))
 
