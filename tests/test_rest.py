@@ -60,7 +60,8 @@ NOT_AT_REST = {
     "serial, cups, win32print, pywintypes": "wires that no device here uses",
     "dmtwisted.lab, dmtwisted.conformance, dmtwisted.doctor, dmtwisted.finding": "what a person calls",
     "dmtwisted.backups, dmtwisted.diagnostics": "the same",
-    "dmtwisted.classic.ends, protocols.registers": "registers on a wire, and the lines of old tills",
+    "dmtwisted.classic.ends, protocols.registers.numbered": "the lines of old tills",
+    "protocols.registers.datecs, protocols.registers.maria, protocols.registers.mg": "registers on a wire",
     "protocols.simulators.zvt, protocols.simulators.nexo, protocols.simulators.ecr17": "simulators of other devices",
 }
 """Modules, with all that is inside them, and when they are needed."""
