@@ -67,6 +67,9 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     receiver: Receiver
 
+    def handle_error(self, *_: object) -> None:
+        """Bear that the service was killed, or has given up, before it had its answer."""
+
 
 class _Request(BaseHTTPRequestHandler):
     server: _Server
