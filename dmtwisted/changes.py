@@ -61,6 +61,7 @@ class Area(StrEnum):
     MAIL = "mail"
     """What a customer was to get."""
     GOODS = "goods"
+    WEBHOOK = "webhook"
 
 
 class Action(StrEnum):

@@ -24,6 +24,7 @@ from dmtwisted.devices.drivers import find_drivers
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.goods.goods import Goods
 from dmtwisted.homecoming import Homecoming
+from dmtwisted.hooks.service import Hooks
 from dmtwisted.host_names import HostNames
 from dmtwisted.mail.service import CustomerPost
 from dmtwisted.messages.feed import Feed
@@ -114,14 +115,18 @@ class Core:
             *(self.devices, store, self.clock, self.dispatcher.events, state),
             lambda: self.exposed,
             lambda: None if self.certificate is None else self.certificate.status().get("days_left"),
+            lambda: [one.name for one in self.hooks.subscribers if one.gone_at],
         )
         self.observing.changed = self.needs.soon
+        self.hooks = Hooks(
+            *(store, self.secrets, self.settings, self.clock, reactor, self.devices, self.feed, self.outbox)
+        )
         self._closing = ShiftClosing(self.devices, self.dispatcher, self.clock)
         self.till_lines = TillLines(self.devices, self.dispatcher, store, self._serves)
         self._homecoming = Homecoming(self.devices, self.clock)
         self._ready = False
         self.retention = Retention(
-            store, self.settings, self.clock, travels=config.service.training, also=self.post.forget_old
+            store, self.settings, self.clock, travels=config.service.training, also=self._forget_old
         )
         self._soon_ready: IDelayedCall | None = None
 
@@ -172,6 +177,7 @@ class Core:
             return
         await self.settings.open()
         await self.access.open()
+        await self.hooks.subscribers.open()
         await self.devices.open()
         await self._note_certificate()
         if self.config.service.training and not list(self.devices):
@@ -185,6 +191,7 @@ class Core:
         self.observing.start()
         self.needs.start()
         self.outbox.start()
+        self.hooks.start()
         self.retention.start()
         self.dispatcher.programs.start()
         # A device that does not answer must not delay the start: tasks of that device report what is unknown.
@@ -196,6 +203,11 @@ class Core:
         """How events name a device."""
         found = next((device for device in self.devices if device.row.n == n), None)
         return DeviceName() if found is None else DeviceName(found.row.dev_id, found.name, found.kind)
+
+    async def _forget_old(self) -> None:
+        """Remove what could not be told for too long."""
+        await self.post.forget_old()
+        await self.hooks.forget_old()
 
     async def _tell_mark(self, letter: LetterRow) -> None:
         """Tell the marks service of the register that sold a mark."""
@@ -240,6 +252,11 @@ class Core:
             self._soon_ready, self._ready = None, True
             self.when_ready()
 
+    def _give_up(self) -> None:
+        """End what is on its way to others: it is tried again after the next start."""
+        self.post.give_up()
+        self.hooks.give_up()
+
     async def close(self) -> None:
         """Refuse new tasks, wait for the running ones, close devices and store."""
         self._ready = False
@@ -256,7 +273,8 @@ class Core:
         await self.retention.stop()
         await self.dispatcher.finish()
         await self.till_lines.ended()
-        giving_up = self.clock.callLater(TELLING_S, self.post.give_up)
+        giving_up = self.clock.callLater(TELLING_S, self._give_up)
+        await self.hooks.stop()
         await self.outbox.stop()
         if giving_up.active():
             giving_up.cancel()

@@ -77,6 +77,8 @@ POINTS: Mapping[str, str] = {
     # Letters that tell of an outcome (dmtwisted/outbox.py)
     "outbox.taken": "That the letter is being tried is durable; nothing was sent.",
     "outbox.told": "The receiver has confirmed the letter; it is still stored.",
+    # Events on their way to subscribers (dmtwisted/hooks/lanes.py)
+    "hook.told": "The subscriber has taken the event; that is not stored.",
     # The store itself (dmtwisted/store/sqlite/writer.py); here it is the writer that dies
     "writer.before-commit": "A batch of verbs is run; its transaction is open.",
     "writer.committed": "The transaction is durable; no caller was answered.",

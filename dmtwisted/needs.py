@@ -21,6 +21,7 @@ from dmtwisted.config import BACKUPS
 from dmtwisted.devices.devices import Device, Devices, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.events import Events
+from dmtwisted.hooks.lanes import HOOK
 from dmtwisted.messages.kinds import DeviceData, EventType, NeedData
 from dmtwisted.observed import Health, Inquired
 from dmtwisted.printing.service import PrinterService
@@ -505,6 +506,34 @@ def of_letters(count: int) -> list[Need]:
     return [Need("letters", "warn", text, advice, "access", link="/dm/main/settings/mail")]
 
 
+def of_webhooks(dead: int, gone: list[str]) -> list[Need]:
+    """The needs to see to subscribers of events.
+
+    :param dead: events that were never taken. :param gone: the names of subscribers whose address is gone.
+    """
+    found = []
+    if gone:
+        names = ", ".join(gone)
+        text = Text(
+            f"Події більше не надсилаються, адреси немає: {names}", f"No more events for {names}: its address is gone"
+        )
+        advice = Text(
+            "Виправте адресу й увімкніть отримувача, або видаліть його.",
+            "Correct the address and enable it, or delete it.",
+        )
+        found.append(Need("webhook_gone", "warn", text, advice, "access", link=HOOKS_PAGE))
+    if dead:
+        text = Text(f"Події, яких ніхто не прийняв: {dead}", f"{dead} events were never taken")
+        advice = Text(
+            "Перегляньте, чому, і надішліть їх знову або видаліть.", "See why, and send them again or delete them."
+        )
+        found.append(Need("webhooks", "warn", text, advice, "access", link=HOOKS_PAGE))
+    return found
+
+
+HOOKS_PAGE = "/dm/main/settings/webhooks"
+
+
 EXPOSED = Need(
     "exposed",
     "warn",
@@ -554,9 +583,10 @@ class Needs:
         state: Path | None,
         exposed: Callable[[], bool],
         certificate_days: Callable[[], int | None],
+        gone: Callable[[], list[str]] = list,
     ) -> None:
         self._devices, self._store, self._clock, self._events = devices, store, clock, events
-        self._state, self._exposed, self._certificate_days = state, exposed, certificate_days
+        self._state, self._exposed, self._certificate_days, self._gone = state, exposed, certificate_days, gone
         self.now: tuple[Need, ...] = ()
         """The list of the last look, the worst first."""
         self._states: dict[str, dict[str, Any] | None] = {}
@@ -625,6 +655,7 @@ class Needs:
         stored = await self._of_files()
         with suppress(StoreFailed):
             stored += of_unfinished(await unfinished(self._store, self._devices, self._clock.now()))
+            stored += of_webhooks(len(await self._store.find_letters([HOOK], True, MOST_LETTERS)), self._gone())
             stored += of_letters(len(await self._store.find_letters([MAIL, PHONE, LETTERS], True, MOST_LETTERS)))
         self._stored = stored
         before, self.now, first = self.now, self._made(), self._looked is None

@@ -156,6 +156,14 @@ class _Lane:
 
 
 def pause_after(letter: LetterRow) -> int:
-    """Milliseconds until a letter that failed is tried again; spread, so that many do not come at one moment."""
-    longest = min(FIRST_PAUSE_MS << min(letter.attempts - 1, 20), LONGEST_PAUSE_MS)
-    return longest - Random(letter.n * 31 + letter.attempts).randrange(longest // 5)
+    """Milliseconds until a letter that failed is tried again."""
+    return pause_ms(letter.n, letter.attempts, LONGEST_PAUSE_MS)
+
+
+def pause_ms(n: int, attempts: int, longest: int) -> int:
+    """Milliseconds until what failed is tried again; spread, so that many do not come at one moment.
+
+    :param n: tells it from others. :param attempts: how often it failed.
+    """
+    whole = min(FIRST_PAUSE_MS << min(attempts - 1, 20), longest)
+    return whole - Random(n * 31 + attempts).randrange(whole // 5)

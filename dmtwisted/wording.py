@@ -578,6 +578,17 @@ a name of 1 to {} characters = назва від 1 до {} символів
 no spaces are allowed at its ends = пробілів по краях бути не може
 no control characters are allowed = керівних символів бути не може
 only a program on the machine of the service may switch this off = вимкнути це може лише програма на цьому комп’ютері
+there are {} already; delete one first = їх уже {}; спершу вилучіть одного
+there is no event {} = події {} немає
+an address without a login and without # is expected = очікується адреса без логіна й без #
+an address without blanks is expected = очікується адреса без пропусків
+https is expected; http only to a host that allow_local names = очікується https; без TLS лише до вузла з allow_local
+{} is inside this machine or only on its link; allow_local does not name it = {}: адреса цього комп’ютера або лише \
+його лінії, а в allow_local її немає
+the receiver answered {}, and redirects are not followed = отримувач відповів {}, а перенаправлення не виконуються
+the receiver answered {} = отримувач відповів {}
+the subscriber is disabled = отримувача вимкнено
+this is no secret of a webhook = це не секрет вебхука
 there are {} keys already; delete one first = ключів уже {}; спершу вилучіть один
 another register has this token = такий токен уже має інша каса
 this key exists already = такий ключ уже є

@@ -8,6 +8,8 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import (
+    DeadLetter,
+    HookCursor,
     Letter,
     LetterRow,
     MarkMove,
@@ -195,6 +197,24 @@ class MarkContract(StoreCase):
         await store.drop_letter(1)
         self.assertEqual(await store.find_letters(["marks"], False, 10), [])
         self.assertEqual(len(await store.take_letters(["marks", "mail", "other"], AT + 9, AT + 60, 1)), 1)
+
+    async def test_cursors(self) -> None:
+        """How far a subscriber is replaces what was known, with dead letters; all can be forgotten."""
+        store = await self.opened()
+        first = HookCursor("a" * 36, TILL, 7, AT, 2, AT + 1, AT + 2, "мовчить ")
+        await store.keep_cursors([first, HookCursor("b", 0, 1)], [])
+        later = HookCursor("a" * 36, TILL, 8)
+        letter = Letter("hook", TILL, AT, b"\x00\xff")
+        await store.keep_cursors([later, HookCursor("a" * 36, OTHER, 3)], [DeadLetter(letter, "500")])
+        known = [later, HookCursor("a" * 36, OTHER, 3), HookCursor("b", 0, 1)]
+        self.assertEqual(await store.hook_cursors(), known)
+        [dead] = await store.find_letters(["hook"], True, 10)
+        self.assertEqual((dead.dead, dead.why, dead.payload, dead.attempts), (True, "500", b"\x00\xff", 0))
+        self.assertEqual(await store.take_letters(["hook"], AT + 60, AT + 90, 10), [])
+        await store.keep_cursors([first], [])
+        self.assertIn(first, await store.hook_cursors())
+        await store.drop_cursors("a" * 36)
+        self.assertEqual(await store.hook_cursors(), [HookCursor("b", 0, 1)])
 
     async def test_dead_letters(self) -> None:
         """A dead letter waits for a person, who has it tried again or drops it."""

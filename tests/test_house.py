@@ -19,6 +19,7 @@ LAZY = {
     "dmtwisted.core": "TLS is loaded with a certificate only",
     "dmtwisted.doctor.service": "certificates are loaded where there is one",
     "dmtwisted.doctor.tls": "certificates are loaded where there is one",
+    "dmtwisted.hooks.service": "HTTP and TLS are loaded with the first event for a subscriber",
     "dmtwisted.mail.service": "SMTP, PDF and e-mail are loaded with the first letter",
     "dmtwisted.printing.drivers.training": "simulators are loaded for a training printer only",
     "dmtwisted.printing.settings": "CUPS and COM ports are loaded for printers that use them",

@@ -205,6 +205,6 @@ class PageTests(SynchronousTestCase):
         targets = re.findall(r"\]\(([^)#]+)", PAGE.read_text("utf-8"))
         for target in targets:
             self.assertTrue((PAGE.parent / target).exists(), target)
-        # The one folder among them is the example of docs/drivers.md (`tests.test_drivers_page`).
+        # The folders among them belong to docs/drivers.md and docs/events.md, whose tests see to them.
         programs = {f"programs/{file.name}" for file in PROGRAMS.iterdir() if file.is_file()}
         self.assertEqual(programs - set(targets), set())

@@ -114,6 +114,17 @@ namci- GET /dm/lasttransaction
 -a---- GET /dm/main/settings/certificate
 -a---- GET /dm/main/settings/changes
 -a---- GET /dm/main/settings/mail
+-a---- GET /dm/main/settings/webhooks
+-a---- GET /dm/api/v3/webhooks
+-a---- POST /dm/api/v3/webhooks
+-a---- PATCH /dm/api/v3/webhooks/{id}
+-a---- DELETE /dm/api/v3/webhooks/{id}
+-a---- POST /dm/api/v3/webhooks/{id}/rotate
+-a---- POST /dm/api/v3/webhooks/{id}/test
+-a---- GET /dm/api/v3/webhooks/{id}/dead
+-a---- POST /dm/api/v3/webhooks/{id}/dead/retry
+-a---- POST /dm/api/v3/webhooks/{id}/dead/{n}/retry
+-a---- DELETE /dm/api/v3/webhooks/{id}/dead/{n}
 -a---- GET /dm/main/settings/database
 -a---- GET /dm/main/settings/doctor
 -a---- GET /dm/main/settings/log

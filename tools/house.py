@@ -60,6 +60,7 @@ ROOMS = (
     "dmtwisted.finding",
     "dmtwisted.service_settings",
     "dmtwisted.mail",
+    "dmtwisted.hooks",
     "dmtwisted.goods",
     "dmtwisted.access",
     "dmtwisted.programs",

@@ -30,6 +30,7 @@ from web.events import Announcing, EventStream
 from web.finding import FindingApi
 from web.gate import Gate, refuse_foreign
 from web.goods import GoodsApi
+from web.hooks import HookApi
 from web.interruption import InterruptApi
 from web.journal import JournalApi
 from web.keys import KeyApi
@@ -203,6 +204,7 @@ class Tree:
         self._announce(BackupApi(core, backups, language), v3 + b"/backups")
         self._serve(ChangeApi(core, language), v3 + b"/changes")
         self._announce(MailApi(core, language), v3 + b"/mail")
+        self._announce(HookApi(core, language), v3 + b"/webhooks")
         self._serve(AccountsApi(core, language), v3 + b"/accounts")
         support = SupportApi(core, database, language)
         self._announce(support, v3 + b"/log", v3 + b"/diagnostics", v3 + b"/database")

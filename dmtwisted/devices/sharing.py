@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import Claim, Claims
 from dmtwisted.store.interface import IStore
+from dmtwisted.store.values import StoreFailed
+
+HOUSE = -1
+"""In place of the number of a device: what belongs to none. 0 will not do: every service writes for that."""
 
 
 class Sharing:
@@ -36,6 +41,21 @@ class Sharing:
     def may_be_another(self, device_n: int) -> bool:
         """Whether another service may have changed the device since it was built here."""
         return self._claims is not None and not self._claims.holds(device_n)
+
+    @property
+    def has_house(self) -> bool:
+        """Whether this service is the one that sees to what belongs to no device."""
+        return self._claims is None or self._claims.holds(HOUSE)
+
+    async def own_house(self) -> bool:
+        """Try to become that one; whether another service was it until now."""
+        if self._claims is None or self._claims.holds(HOUSE):
+            return False
+        with suppress(StoreFailed):
+            if await self._claims.claim(HOUSE) is Claim.TAKEN:
+                self._claims.renewed(HOUSE)
+                return True
+        return False
 
     async def own(self, device_n: int, dev_id: str) -> None:
         """Take the device over if necessary; the caller holds its turn.

@@ -261,6 +261,20 @@ class IStore(ABC):
     async def last_event(self) -> values.EventPlace:
         """The place after which everything is still to come."""
 
+    # Subscribers of events
+
+    @_reads
+    async def hook_cursors(self) -> list[values.HookCursor]:
+        """How far every subscriber is."""
+
+    @_writes
+    async def keep_cursors(self, cursors: list[values.HookCursor], dead: list[values.DeadLetter]) -> None:
+        """Keep how far subscribers are, each in place of what was known, with letters that are dead now."""
+
+    @_writes
+    async def drop_cursors(self, subscriber: str) -> None:
+        """Forget how far a subscriber was."""
+
     # Verification: was the journal changed from outside?
 
     @_reads

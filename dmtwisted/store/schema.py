@@ -226,6 +226,22 @@ outbox = Table(
     sqlite_autoincrement=True,
 )
 
+hook_cursor = Table(
+    "hook_cursor",
+    metadata,
+    Column("subscriber", _text(36), comment="its id in the settings"),
+    Column("device_n", _number, autoincrement=False, comment="the device whose events these are"),
+    Column("told", BigInteger, nullable=False, comment="place of the last event that needs no more"),
+    Column(
+        "told_at", BigInteger, nullable=False, comment="when one was taken last, milliseconds since 1970; 0: never"
+    ),
+    Column("attempts", Integer, nullable=False, comment="tries that failed since then"),
+    Column("since", BigInteger, nullable=False, comment="when the first of them was; 0: there is none"),
+    Column("due", BigInteger, nullable=False, comment="not to be tried earlier"),
+    Column("why", _text(400), nullable=False, comment="how the last one failed"),
+    PrimaryKeyConstraint("subscriber", "device_n"),
+)
+
 # Added to, never changed; retention removes the oldest of a device (`dmtwisted.store.seals`).
 seal = Table(
     "seal",

@@ -163,6 +163,30 @@ class LetterRow(msgspec.Struct, frozen=True, array_like=True):
     payload: bytes
 
 
+class HookCursor(msgspec.Struct, frozen=True, array_like=True):
+    """How far a subscriber has got the events of a device (`dmtwisted.hooks`); times in milliseconds since 1970.
+
+    ``told`` is the place of the last event that needs no more, ``told_at`` when one was taken last. Since then
+    ``attempts`` tries have failed, the first at ``since``, the last because of ``why``; the next one is at ``due``.
+    """
+
+    subscriber: str
+    device_n: int
+    told: int
+    told_at: int = 0
+    attempts: int = 0
+    since: int = 0
+    due: int = 0
+    why: str = ""
+
+
+class DeadLetter(msgspec.Struct, frozen=True, array_like=True):
+    """A letter that is dead from its beginning, and how its last try failed."""
+
+    letter: Letter
+    why: str
+
+
 class Intent(msgspec.Struct, frozen=True, array_like=True):
     """An operation about to have an effect (specification 1.10): its key, and what it will send.
 

@@ -211,26 +211,39 @@ class ServerEndpoints:
 
 
 class _Collected(Protocol):
-    """Collects an answer's body, up to the allowed size."""
+    """Collects an answer's body, up to the allowed size.
 
-    def __init__(self, whole: Deferred[bytes]) -> None:
+    :param beginning: so many bytes are enough, and fewer when the answer breaks off; `None` for all of them.
+    """
+
+    def __init__(self, whole: Deferred[bytes], beginning: int | None) -> None:
         self._whole, self._parts, self._held = whole, list[bytes](), 0
+        self._beginning = beginning
 
     def dataReceived(self, data: bytes) -> None:
         self._held += len(data)
         if self._held <= MOST_ANSWER_BYTES:
             self._parts.append(data)
-        elif not self._whole.called:
+        elif not self._whole.called and self._beginning is None:
             self._whole.errback(Failure(Garbled("an answer without end")))
             self.abandon()
+        if self._beginning is not None and self._held >= self._beginning:
+            self.abandon()
+
+    def end(self) -> None:
+        """Give what there is, when that is enough."""
+        if self._beginning is not None and not self._whole.called:
+            self._whole.callback(b"".join(self._parts)[: self._beginning])
 
     def abandon(self) -> None:
         """Read no further."""
+        self.end()
         transport = self.transport
         if transport is not None:
             getattr(transport, "abortConnection", transport.loseConnection)()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self.end()
         if self._whole.called:
             return
         # Without a length the end of the connection ends the answer; the reader notices half of one.
@@ -245,16 +258,22 @@ class HttpsExchange:
 
     :param endpoints: to the server; their failures are `NotReached`.
     :param patience: seconds for the whole exchange, with connecting.
+    :param beginning: bytes of an answer's body that are read, for a caller whom its status tells all; an answer that
+        breaks off or ends late counts then, too. `None` for whole answers alone.
     """
 
     def __init__(
-        self, reactor: Any, endpoints: IAgentEndpointFactory, patience: float = CONNECT_S + ANSWER_S
+        self,
+        reactor: Any,
+        endpoints: IAgentEndpointFactory,
+        patience: float = CONNECT_S + ANSWER_S,
+        beginning: int | None = None,
     ) -> None:
         pool = HTTPConnectionPool(reactor, persistent=False)
         pool.retryAutomatically = False
         self._agent = Agent.usingEndpointFactory(reactor, endpoints, pool)
         self._clock: IReactorTime = reactor
-        self._patience = patience
+        self._patience, self._beginning = patience, beginning
 
     async def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """Send one request.
@@ -266,8 +285,8 @@ class HttpsExchange:
         exchange.addTimeout(self._patience, self._clock, self._late)
         return await exchange
 
-    def _late(self, result: object, seconds: float) -> Failure:
-        return Failure(Silent(seconds))
+    def _late(self, result: Reply | Failure, seconds: float) -> Reply | Failure:
+        return result if isinstance(result, Reply) else Failure(Silent(seconds))
 
     async def _carry(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         sent = Headers({name: [value] for name, value in headers.items()})
@@ -276,7 +295,7 @@ class HttpsExchange:
             raise NotReached(f"{url} is not an address")
         try:
             response: IResponse = await self._agent.request(method.encode(), url.encode(), sent, Body(body))
-            content = await _content(response)
+            content = await _content(response, self._beginning)
         except WireError:
             raise
         except Exception as error:
@@ -284,12 +303,12 @@ class HttpsExchange:
         return Reply(response.code, headers_in(response.headers), content)
 
 
-def _content(response: IResponse) -> Deferred[bytes]:
+def _content(response: IResponse, beginning: int | None) -> Deferred[bytes]:
     def abandon(_: Deferred[bytes]) -> None:
         collected.abandon()
 
     whole: Deferred[bytes] = Deferred(abandon)
-    collected = _Collected(whole)
+    collected = _Collected(whole, beginning)
     response.deliverBody(collected)
     return whole
 

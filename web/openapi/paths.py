@@ -41,6 +41,7 @@ from web.doctor import FindingList, Mend
 from web.finding import FoundHere, NewSearch
 from web.goods import GoodsFile, GoodsImport, GoodsItem, GoodsList, GoodsRecord
 from web.health import Probe
+from web.hooks import DeadList, NewWebhook, WebhookChange, WebhookList, WebhookMade, WebhookRecord, WebhookTested
 from web.interruption import Interrupted
 from web.journal import JobList, JobRecord, OperationList, OperationRecord, Settlement, SlipPrint
 from web.keys import KeyLoaded
@@ -317,6 +318,21 @@ ENTRIES: dict[str, Entry] = {
     f"POST {V3}/mail/{{n}}/retry": Entry("journal", {200: LetterList}),
     f"DELETE {V3}/mail/{{n}}": Entry("journal", {204: ""}),
     f"POST {V3}/mail/test": Entry("journal", {200: MailTested}, TestMail, example={"to": "me@shop.example"}),
+    f"GET {V3}/webhooks": Entry("watching", {200: WebhookList}),
+    f"POST {V3}/webhooks": Entry(
+        "watching",
+        {201: WebhookMade},
+        NewWebhook,
+        example={"name": "accounting", "url": "https://accounts.example/events", "events": ["document.made"]},
+    ),
+    f"PATCH {V3}/webhooks/{{id}}": Entry("watching", {200: WebhookRecord}, WebhookChange, example={"enabled": False}),
+    f"DELETE {V3}/webhooks/{{id}}": Entry("watching", {204: ""}),
+    f"POST {V3}/webhooks/{{id}}/rotate": Entry("watching", {200: WebhookMade}),
+    f"POST {V3}/webhooks/{{id}}/test": Entry("watching", {200: WebhookTested}),
+    f"GET {V3}/webhooks/{{id}}/dead": Entry("watching", {200: DeadList}),
+    f"POST {V3}/webhooks/{{id}}/dead/retry": Entry("watching", {200: DeadList}),
+    f"POST {V3}/webhooks/{{id}}/dead/{{n}}/retry": Entry("watching", {200: DeadList}),
+    f"DELETE {V3}/webhooks/{{id}}/dead/{{n}}": Entry("watching", {204: ""}),
     f"GET {V3}/jobs": Entry("journal", {200: JobList}, query=JOB_FILTERS),
     f"POST {V3}/jobs/{{n}}/reprint": Entry("journal", {200: JobRecord}),
     f"POST {V3}/operations/{{n}}/slip": Entry("journal", {200: JobRecord}, SlipPrint, example={"printer": "prn"}),

@@ -60,6 +60,7 @@ AREAS = (
     ("/dm/api/v3/tls", "certificate"),
     ("/dm/api/v3/operations", "settlement"),
     ("/dm/api/v3/mail", "mail"),
+    ("/dm/api/v3/webhooks", "webhook"),
 )
 """What a change at an address concerns; `dmtwisted.changes` has the details."""
 

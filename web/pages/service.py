@@ -34,6 +34,7 @@ ROOMS = (
     ("dmtwisted.batch", "batch"),
     ("dmtwisted.mail", "mail"),
     ("dmtwisted.outbox", "mail"),
+    ("dmtwisted.hooks", "webhooks"),
     ("dmtwisted.access", "access"),
     ("dmtwisted.dispatch", "requests"),
     ("dmtwisted.devices", "devices"),

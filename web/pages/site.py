@@ -30,6 +30,8 @@ from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSett
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES, spreadsheet
 from dmtwisted.documents.qr import receipt_qr
+from dmtwisted.hooks.subscribers import place_of
+from dmtwisted.messages.kinds import EventType
 from dmtwisted.registers.customers import HANDED_OUT
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
@@ -46,6 +48,7 @@ from web.certificate import CertificateStatus
 from web.doctor import Examination
 from web.filters import LARGEST_NUMBER, PAGE_SIZE, covered, page_of, query_of
 from web.gate import base_of, report_refusal
+from web.hooks import shown_hooks
 from web.mail import letters_of
 from web.pages import receipts, search, selling
 from web.pages.adding import BANKS, FOUND_SCRIPT, MAKERS, REGISTER_SCRIPT, carried, given_in
@@ -444,6 +447,20 @@ class PageSite:
         core, language = self._core, self._pages.language(request)
         letters = await letters_of(core, language)
         return self._pages.page(request, "mail.html", settings=core.settings.now, letters=letters)
+
+    @app.route("/dm/main/settings/webhooks", methods=["GET"])
+    async def webhooks(self, request: IRequest) -> bytes:
+        """Programs that get events: how each is, and what it never took."""
+        core, language = self._core, self._pages.language(request)
+        return self._pages.page(
+            request,
+            "webhooks.html",
+            hooks=await shown_hooks(core, language),
+            kinds=list(EventType),
+            devices=list(core.devices),
+            place=place_of,
+            now=core.clock.now(),
+        )
 
     @app.route("/dm/main/settings/certificate", methods=["GET"])
     async def certificate(self, request: IRequest) -> bytes:

@@ -11,6 +11,7 @@ from dmtwisted.results import Text
 from web.pages.words_adding import ADDING
 from web.pages.words_board import BOARD
 from web.pages.words_day import DAY
+from web.pages.words_hooks import HOOKS, HOOKS_FOR_SCRIPTS
 from web.pages.words_looks import LOOKS
 from web.pages.words_needs import NEEDS
 from web.pages.words_practise import PRACTISE, PRACTISE_FOR_SCRIPTS
@@ -572,7 +573,7 @@ _W: dict[str, tuple[str, str]] = {
 
 WORDS: dict[str, Text] = {
     key: Text(*texts)
-    for part in (_W, SERVICE, LOOKS, NEEDS, BOARD, DAY, PRACTISE, ADDING, SELLING, RECEIPTS)
+    for part in (_W, SERVICE, LOOKS, NEEDS, BOARD, DAY, PRACTISE, ADDING, SELLING, RECEIPTS, HOOKS)
     for key, texts in part.items()
 }
 """The texts by their keys."""
@@ -613,6 +614,7 @@ FOR_SCRIPTS = (
     *(key for key in _W if key.startswith("progress_")),
     *PRACTISE_FOR_SCRIPTS,
     *FOR_SELLING,
+    *HOOKS_FOR_SCRIPTS,
 )
 """The keys that scripts need."""
 

@@ -132,6 +132,7 @@ DAY: dict[str, tuple[str, str]] = {
     "log_room_store": ("база даних", "database"),
     "log_room_batch": ("чеки з карткою", "card receipts"),
     "log_room_mail": ("листи покупцям", "letters"),
+    "log_room_webhooks": ("події програмам", "webhooks"),
     "log_room_access": ("вхід і ключі", "logins and keys"),
     "log_room_devices": ("пристрої", "devices"),
     "log_room_pages": ("сторінки", "pages"),

@@ -44,6 +44,7 @@ SERVICE: dict[str, tuple[str, str]] = {
     "change_database": ("База даних", "Database"),
     "change_support": ("Пакет для підтримки", "Bundle for support"),
     "change_mail": ("Лист покупцеві", "Letter to a customer"),
+    "change_webhook": ("Отримувач подій", "Receiver of events"),
     "change_training": ("Навчальний режим", "Training mode"),
     "change_files": ("Файли сервісу", "Files of the service"),
     "change_begun": ("не завершено", "not finished"),

@@ -102,6 +102,13 @@ def told(shop: Shop) -> None:
     shop.wait(shop.all_told, PATIENCE, "the marks service was not told")
 
 
+def handed_on(shop: Shop) -> None:
+    """A sale whose event goes to a subscriber, after the till has its answer."""
+    sale(shop)
+    tag = shop.tasks[-1].tag
+    shop.wait(lambda: tag in shop.receiver.tags(), PATIENCE, "the subscriber did not get the event")
+
+
 def untagged(shop: Shop) -> None:
     """A sale of a till without tags: after a lost answer it sells again, and its answer names what it made before."""
     kopecks = shop.next_sum()
@@ -347,6 +354,7 @@ STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted
 SCENES: tuple[Scene, ...] = (
     Scene("receipt", sale, {**DOCUMENT, "task.before-answer": 1, "writer.before-commit": 2, "writer.committed": 2}),
     Scene("mark told", told, {"outbox.taken": 1, "outbox.told": 1}),
+    Scene("event told", handed_on, {"hook.told": 1}),
     Scene("receipt without tag", untagged, {**DOCUMENT, "task.before-answer": 1}),
     Scene("answer lost, no tag", lost_untagged, {"document.doubt-stored": 1, "collision.asked": 1}),
     Scene("receipt refused", refusal, {"document.refusal-stored": 1}),

@@ -48,6 +48,7 @@ from dmtwisted.lab.crash.books import (
 )
 from dmtwisted.lab.crash.parent import Parent
 from dmtwisted.lab.crash.wire import TillConnection
+from dmtwisted.lab.receiver import Receiver
 
 REGISTER, PRINTER, MARKS = "till", "prn", "marks"
 FISCAL_NUMBER = 4_000_000_001
@@ -245,6 +246,7 @@ class Shop:
         self.state = state
         self.parent = Parent(folder / "orders", folder / "parent.log")
         self.service = KilledService(self.parent, state, lasting_port())
+        self.receiver = Receiver()
         # Tills do not wait until it has asked its devices.
         self.service.ready_path = "/health/live"
         self.peers: dict[str, Peer] = {}
@@ -339,6 +341,9 @@ class Shop:
             marks_url=f"http://{HOST}:{marks}",
         )
         upload_key(self.service, self.ids[REGISTER], keys)
+        self._held.callback(self.receiver.stop)
+        subscriber = {"name": "receiver", "url": self.receiver.url, "allow_local": HOST, "events": ["document.made"]}
+        self.ask("POST", "/dm/api/v3/webhooks", subscriber)
 
     def _device(self, device: str, kind: str, driver: str, /, **settings: object) -> str:
         return make_device(self.service, device, kind, driver, settings)

@@ -9,14 +9,14 @@ from twisted.internet.task import deferLater
 
 from dmtwisted.store.claims import Owner
 from dmtwisted.store.interface import functions_of
-from dmtwisted.store.mssql import events, marks, outbox, retention, seals, statements
+from dmtwisted.store.mssql import events, hooks, marks, outbox, retention, seals, statements
 from dmtwisted.store.mssql.driver import REVISIONS, read_url
 from dmtwisted.store.mssql.sessions import LOCK, UNLOCK, Link, Session
 from dmtwisted.store.server_store import ServerStore
 from dmtwisted.store.sessions import Attempt, Patience
 from dmtwisted.store.values import StoreFailed
 
-FUNCTIONS = functions_of(statements, seals, retention, marks, outbox, events)
+FUNCTIONS = functions_of(statements, seals, retention, marks, outbox, events, hooks)
 """The verbs by their names."""
 
 ABILITY = (

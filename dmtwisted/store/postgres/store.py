@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from dmtwisted.store.interface import functions_of
-from dmtwisted.store.postgres import events, marks, outbox, retention, seals, statements
+from dmtwisted.store.postgres import events, hooks, marks, outbox, retention, seals, statements
 from dmtwisted.store.postgres.claims import PostgresWords
 from dmtwisted.store.postgres.sessions import REVISIONS, Session, read_url
 from dmtwisted.store.server_store import ServerStore, Together
 from dmtwisted.store.sessions import Attempt
 
-FUNCTIONS = functions_of(statements, seals, retention, marks, outbox, events)
+FUNCTIONS = functions_of(statements, seals, retention, marks, outbox, events, hooks)
 """The verbs by their names."""
 
 TOGETHER: dict[str, Together[Session]] = {

@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from dmtwisted.store.interface import functions_of
-from dmtwisted.store.sqlite import events, marks, outbox, statements
+from dmtwisted.store.sqlite import events, hooks, marks, outbox, statements
 from dmtwisted.store.values import NameTaken, StoreFailed
 
 _HEAD = struct.Struct(">IIB")
@@ -67,7 +67,7 @@ class Verb:
             raise StoreFailed(f"{self.name}: a damaged row: {error}") from error
 
 
-FUNCTIONS = functions_of(statements, marks, outbox, events)
+FUNCTIONS = functions_of(statements, marks, outbox, events, hooks)
 """The verbs by their names."""
 
 TABLE = [Verb(index, name, run) for index, (name, run) in enumerate(FUNCTIONS.items())]

@@ -1,0 +1,359 @@
+"""Events on their way to subscribers: each of them, signed, in order, until it is taken or dead."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from dmtwisted.hooks import lanes
+from dmtwisted.hooks.cursors import Cursors
+from dmtwisted.store.values import CHANGE, OperationQuery
+from tests.hook_desk import HOST, OK, SILENCE, URL, HookShop, answer
+
+DAY_S = 86_400.0
+
+
+class HookCase(SynchronousTestCase):
+    """A shop with an open shift and one subscriber."""
+
+    def setUp(self) -> None:
+        self.shop = HookShop(self)
+        self.shop.open_shift()
+        self.one, self.secret = self.shop.subscribe(events=("document.made",))
+        self.receivers = self.shop.receivers
+
+    def sell(self, *tags: str, device: str = "test") -> None:
+        """Sell once for each tag."""
+        for tag in tags:
+            row = {"code": "1", "name": "x", "cnt": 1, "price": 5, "taxgrp": 1}
+            receipt = {"sum": 5, "rows": [row], "pays": [{"type": 0, "sum": 5}]}
+            self.assertEqual(self.shop.fiscal(1, tag, device, receipt=receipt)["res"], 0)
+
+    def tags(self, host: str = HOST) -> list[str]:
+        """The tags of the documents that came, in their order."""
+        events = [one.event for one in self.receivers.of(host)]
+        return [event["data"]["tag"] for event in events if event["type"] == "document.made"]
+
+    def waiting(self) -> Any:
+        """What waits for the subscriber."""
+        return self.shop.core.hooks.waiting(self.one.id)
+
+    def dead(self) -> list[Any]:
+        """What the subscriber never took."""
+        found: list[Any] = self.shop.wait(self.shop.core.hooks.dead(self.one.id))
+        return found
+
+    def needs(self, code: str) -> list[Any]:
+        """What needs a person."""
+        return [need for need in self.shop.wait(self.shop.core.needs.look()) if need.code == code]
+
+
+class DeliveryTests(HookCase):
+    """What goes well."""
+
+    def test_signed(self) -> None:
+        """A sale is posted as JSON with the three headers; the signature is that of its secret."""
+        self.sell("a")
+        self.shop.post()
+        [got] = self.receivers.got
+        self.assertEqual(got.event["type"], "document.made")
+        self.assertEqual((got.event["id"], got.event["device"]["name"]), (got.id, "test"))
+        self.assertEqual(got.headers["content-type"], "application/json")
+        self.assertEqual(int(got.headers["webhook-timestamp"]), int(self.shop.clock.seconds()) - 2)
+        self.assertTrue(got.signed_with(self.secret))
+
+    def test_from_now_on(self) -> None:
+        """A subscriber gets nothing that happened before it was added."""
+        self.sell("a")
+        self.shop.post()
+        self.shop.subscribe("later", "http://later.example/")
+        self.sell("b")
+        self.shop.post()
+        self.assertEqual((self.tags(), self.tags("later.example")), (["a", "b"], ["b"]))
+
+    def test_wanted(self) -> None:
+        """A subscriber gets the types and the devices that it wants."""
+        self.shop.add("other")
+        self.shop.open_shift("other")
+        dev_id = self.shop.core.devices.by_name("other").row.dev_id
+        self.shop.subscribe("closer", "http://closer.example/", events=("shift.opened",))
+        self.shop.subscribe("otherer", "http://other.example/", devices=(dev_id,))
+        self.sell("a")
+        self.sell("b", device="other")
+        self.shop.post()
+        self.assertEqual(
+            (self.tags(), self.tags("closer.example"), self.tags("other.example")), (["a", "b"], [], ["b"])
+        )
+
+    def test_goes_on(self) -> None:
+        """After an end in order and a start it goes on where it was: nothing twice, nothing left out."""
+        self.sell("a")
+        self.shop.post()
+        self.shop.stop()
+        self.shop.crash()
+        self.sell("b")
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a", "b"])
+
+    def test_kill(self) -> None:
+        """After a kill between delivery and cursor the last event comes again with its id, and the order stays."""
+        self.sell("a")
+        self.shop.post()
+
+        points: list[str] = []
+        reached = self.patch(lanes, "reached", points.append)
+        dying = self.patch(Cursors, "keep", lambda *_: Deferred())
+        self.sell("b", "c")
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a", "b"])
+        self.assertEqual(points, ["hook.told"])
+        dying.restore()
+        reached.restore()
+        self.shop.crash()
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a", "b", "b", "c"])
+        self.assertEqual(self.receivers.got[1].id, self.receivers.got[2].id)
+
+
+class FailureTests(HookCase):
+    """What goes wrong at the receiver."""
+
+    def test_order(self) -> None:
+        """A later event of a device waits for the earlier one; those of other devices do not."""
+        self.shop.add("other")
+        self.shop.open_shift("other")
+        self.shop.post()
+        self.receivers.got.clear()
+        self.receivers.answers[HOST] = [answer(500)]
+        self.sell("a", "b")
+        self.shop.post(1)
+        self.sell("c", device="other")
+        self.shop.post(2)
+        self.assertEqual(self.tags(), ["a", "c"])
+        waiting = self.waiting()
+        self.assertEqual((waiting.number, waiting.why), (2, "the receiver answered 500"))
+        self.shop.post(5)
+        self.assertEqual(self.tags(), ["a", "c", "a", "b"])
+        self.assertEqual((self.waiting().number, self.waiting().why), (0, ""))
+
+    def test_pauses(self) -> None:
+        """The pauses between tries double from five seconds to four hours; a kill changes nothing of that."""
+        self.receivers.always[HOST] = answer(500)
+        self.sell("a")
+        began, came = self.shop.clock.seconds(), []
+        for _ in range(14):
+            count = len(self.receivers.got)
+            for _ in range(2000):
+                self.shop.post(10, 10)
+                if len(self.receivers.got) > count:
+                    break
+            came.append(self.shop.clock.seconds())
+            self.shop.crash()
+        pauses = [later - earlier for earlier, later in pairwise(came)]
+        for number, pause in enumerate(pauses):
+            whole = min(5 * 2**number, 4 * 3600)
+            self.assertTrue(0.8 * whole - 10 <= pause <= whole + 20, (number, pause))
+        self.assertLess(came[0] - began, 15)
+
+    def test_retry_after(self) -> None:
+        """A receiver that asks for a pause gets one, for all devices."""
+        self.shop.add("other")
+        self.shop.open_shift("other")
+        self.shop.post()
+        self.receivers.got.clear()
+        self.receivers.answers[HOST] = [answer(429, b"", "Retry-After: 100")]
+        self.sell("a")
+        self.shop.post()
+        self.sell("b", device="other")
+        self.shop.post(95)
+        self.assertEqual(self.tags(), ["a"])
+        self.shop.post(10)
+        self.assertEqual(sorted(self.tags()), ["a", "a", "b"])
+
+    def test_silent(self) -> None:
+        """A receiver that does not answer within ten seconds has not taken the event."""
+        self.receivers.answers[HOST] = [SILENCE]
+        self.sell("a")
+        self.shop.post(9)
+        self.assertEqual(self.waiting().why, "")
+        self.shop.post(2)
+        self.assertIn("10", self.waiting().why)
+        self.shop.post(6)
+        self.assertEqual(self.tags(), ["a", "a"])
+
+    def test_not_taken(self) -> None:
+        """Only 2xx counts: redirects are not followed, and what breaks off before its status is tried again."""
+        self.receivers.answers[HOST] = [
+            answer(302, b"", "Location: http://elsewhere.example/"),
+            b"",
+            answer(200, b"x" * 9000),
+        ]
+        self.sell("a")
+        self.shop.post()
+        self.assertIn("redirects are not followed", self.waiting().why)
+        self.shop.post(30)
+        self.assertEqual(self.tags(), ["a", "a", "a"])
+        self.assertEqual((len(self.receivers.got), self.waiting().number), (3, 0))
+
+    def test_gone(self) -> None:
+        """410 disables the subscriber; enabled again, it gets what it has missed."""
+        self.receivers.answers[HOST] = [answer(410)]
+        self.sell("a", "b")
+        self.shop.post()
+        one = self.shop.core.hooks.subscribers.by_id(self.one.id)
+        assert one is not None
+        self.assertEqual((one.enabled, self.tags()), (False, ["a"]))
+        self.assertGreater(one.gone_at, 0)
+        [need] = [need for need in self.shop.wait(self.shop.core.needs.look()) if need.code == "webhook_gone"]
+        self.assertIn("accounts", need.text.en)
+        self.shop.post(DAY_S, 600)
+        self.assertEqual(self.tags(), ["a"])
+        self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"enabled": True}))
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a", "a", "b"])
+        self.assertEqual(
+            [need for need in self.shop.wait(self.shop.core.needs.look()) if need.code == "webhook_gone"], []
+        )
+
+    def test_removed(self) -> None:
+        """A removed subscriber gets nothing more, not even a try that was waiting or under way."""
+        self.receivers.answers[HOST] = [answer(500)]
+        self.sell("a")
+        self.shop.post(1)
+        self.receivers.always[HOST] = SILENCE
+        self.shop.post(5)
+        before = len(self.receivers.got)
+        self.assertTrue(self.shop.wait(self.shop.core.hooks.remove(self.one.id)))
+        self.sell("b")
+        self.shop.post(DAY_S, 600)
+        self.shop.crash()
+        self.shop.post(60)
+        self.assertEqual(len(self.receivers.got), before)
+        self.assertEqual(self.shop.wait(self.shop.store.hook_cursors()), [])
+
+    def test_dead(self) -> None:
+        """What is not taken for three days is dead, the next one follows; dead ones can be sent again and removed."""
+        self.receivers.always[HOST] = answer(500)
+        self.sell("a")
+        self.shop.post(2.9 * DAY_S, 300)
+        self.assertEqual(self.dead(), [])
+        self.sell("b")
+        self.shop.post(0.5 * DAY_S, 300)
+        [dead] = self.dead()
+        self.assertEqual(
+            (dead.told.type, dead.why, self.waiting().number), ("document.made", "the receiver answered 500", 1)
+        )
+        self.assertEqual(dead.told.body, self.receivers.got[0].body)
+        [need] = [need for need in self.shop.wait(self.shop.core.needs.look()) if need.code == "webhooks"]
+        self.assertIn("1", need.text.en)
+        # Still nobody takes it: it is dead again.
+        self.assertTrue(self.shop.wait(self.shop.core.hooks.again(self.one.id)))
+        self.shop.post()
+        self.assertEqual([one.waits for one in self.dead()], [False])
+        self.receivers.always[HOST] = OK
+        self.receivers.got.clear()
+        self.shop.wait(self.shop.core.hooks.again(self.one.id, dead.n))
+        self.shop.post()
+        self.assertEqual((self.tags(), self.dead()), (["a"], []))
+        self.shop.post(5 * 3600, 60)
+        self.assertEqual(self.tags(), ["a", "b"])
+        self.assertFalse(self.shop.wait(self.shop.core.hooks.drop(self.one.id, dead.n)))
+
+    def test_holiday(self) -> None:
+        """A service that was off for a week tries what is old as often as what is new."""
+        self.receivers.always[HOST] = answer(500)
+        self.sell("a")
+        self.shop.post()
+        self.shop.stop()
+        self.shop.clock.advance(7 * DAY_S)
+        self.shop.crash()
+        self.shop.post(60)
+        self.assertEqual(self.dead(), [])
+        self.receivers.always[HOST] = OK
+        self.shop.post(300)
+        self.assertEqual(self.waiting().number, 0)
+
+    def test_bounded(self) -> None:
+        """With twenty silent subscribers at most eight requests wait at once, two of each; another one is served."""
+        for n in range(20):
+            host = f"slow{n}.example"
+            self.receivers.always[host] = SILENCE
+            self.shop.subscribe(f"slow {n}", f"http://{host}/")
+        for name in "bcd":
+            self.shop.add(name)
+            self.shop.open_shift(name)
+        self.sell("a")
+        self.shop.post(8)
+        self.shop.post(120)
+        self.assertEqual(self.tags(), ["a"])
+        self.assertEqual(self.receivers.most, 8)
+
+    def test_long_backlog(self) -> None:
+        """A backlog longer than what a lane holds comes whole and in order."""
+        self.receivers.always[HOST] = answer(500)
+        tags = [f"t{n}" for n in range(130)]
+        self.sell(*tags)
+        self.shop.post()
+        self.assertEqual((self.waiting().number, self.waiting().more), (50, True))
+        self.receivers.got.clear()
+        self.receivers.always[HOST] = OK
+        self.shop.post(60)
+        self.assertEqual(self.tags(), tags)
+
+    def test_store_away(self) -> None:
+        """While the database does not take the cursor, nothing further goes out; then it goes on, nothing twice."""
+        self.sell("a")
+        self.shop.store.broken = True
+        self.shop.post()
+        self.shop.store.broken = False
+        self.shop.post(10)
+        self.sell("b")
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a", "b"])
+
+
+class SecretTests(HookCase):
+    """Secrets."""
+
+    def test_rotation(self) -> None:
+        """For a day after a rotation both secrets sign, then the new one alone."""
+        rotated = self.shop.wait(self.shop.core.hooks.subscribers.rotate(self.one.id))
+        assert rotated is not None
+        self.assertNotEqual(rotated[1], self.secret)
+        self.sell("a")
+        self.shop.post()
+        self.assertTrue(all(self.receivers.got[-1].signed_with(each) for each in (self.secret, rotated[1])))
+        self.shop.clock.advance(DAY_S)
+        self.sell("b")
+        self.shop.post()
+        signed = [self.receivers.got[-1].signed_with(each) for each in (self.secret, rotated[1])]
+        self.assertEqual(
+            (signed, len(self.receivers.got[-1].headers["webhook-signature"].split())), ([False, True], 1)
+        )
+
+    def test_sealed(self) -> None:
+        """The store has no secret in clear, nor has the journal of changes."""
+        kept = self.shop.wait(self.shop.store.settings())["subscribers"]
+        self.assertNotIn(self.secret[6:30].encode(), kept)
+        found = self.shop.wait(self.shop.store.find_operations(OperationQuery(kinds=[CHANGE]))).operations
+        rows = b"".join(row.request for row in found)
+        self.assertIn(b"accounts.example", rows)
+        for hidden in (self.secret[6:30].encode(), b"8080/events"):
+            self.assertNotIn(hidden, rows)
+
+
+URLS = (
+    ("https://accounts.example/events", "", ""),
+    (URL, HOST, ""),
+    (URL, "", "url"),
+    ("http://127.0.0.1:8080/", "127.0.0.0/8", ""),
+    ("ftp://accounts.example/", "", "url"),
+    ("https://user:secret@accounts.example/", "", "url"),
+    ("https://accounts.example/#x", "", "url"),
+    ("https://accounts.example/a b", "", "url"),
+    ("https:///", "", "url"),
+    ("https://accounts.example/", "not a host!", "allow_local"),
+)
