@@ -8,6 +8,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from dmtwisted.core import Core
+from tests.iron_shop import IronShop
 from tests.prro_shop import PrroShop
 from tests.shop import Shop
 from tests.web_case import DEVICES, EXECUTE, JSON_TYPE, Connection
@@ -103,3 +104,7 @@ class HttpShop(OverHttp):
 
 class HttpPrroShop(OverHttp, PrroShop):
     """A shop with registers at the tax service."""
+
+
+class HttpIronShop(OverHttp, IronShop):
+    """A shop with a hardware register."""

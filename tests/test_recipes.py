@@ -18,7 +18,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.clock import day_of
 from dmtwisted.results import LANGUAGES, Res
 from tests import test_catalogue as catalogue
-from tests.http_shop import HttpPrroShop, HttpShop, OverHttp
+from tests.http_shop import HttpIronShop, HttpPrroShop, HttpShop, OverHttp
 from tests.language_check import foreign
 from tests.prro_shop import keys
 from tests.shop import sale
@@ -162,6 +162,13 @@ def no_mail(shop: OverHttp) -> None:
     shop.ask({**body, "userinfo": {"email": "olena@customer.example"}})
 
 
+def sold_by_hand(shop: Any) -> None:
+    """A status after a sale at the keyboard of a hardware register."""
+    shop.task(0)
+    shop.device.sell_by_hand(5000)
+    shop.task(18)
+
+
 def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverHttp], Recipe]]:
     """Every code with a shop and what makes the code there; some codes have several."""
 
@@ -173,6 +180,9 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
 
     def prro() -> OverHttp:
         return HttpPrroShop(case)
+
+    def iron() -> OverHttp:
+        return HttpIronShop(case)
 
     for scenes, shop in (
         (catalogue.SCENES, alone),
@@ -200,6 +210,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.ANSWERS_UNVERIFIED, prro, unverified
     yield Res.LEFT_OUT, prro, both_codes
     yield Res.NOT_DELIVERED, alone, no_mail
+    yield Res.MACHINE_DIFFERS, iron, sold_by_hand
     for res in (Res.OFFLINE_TOO_LONG, Res.OFFLINE_NUMBERS_EXHAUSTED, Res.KEY_EXPIRES_SOON):
         yield res, alone, long_offline
 
