@@ -27,8 +27,11 @@ async def open_line(
     :param wait: seconds on ``clock`` after which it is given up; 0 leaves that to the endpoint.
     :raises NotReached: no connection was made.
     """
+    factory = Factory.forProtocol(build)
+    # It would log each attempt.
+    setattr(factory, "noisy", False)  # noqa: B010 - not in the interface
     try:
-        opening = endpoint.connect(Factory.forProtocol(build))
+        opening = endpoint.connect(factory)
         if wait and clock is not None:
             opening.addTimeout(wait, clock)
         return cast(_P, await opening)
