@@ -291,6 +291,15 @@ class ShopTests(WebCase):
         self.assertTrue(self.page("?after=1-00000000")["missed"])
         self.assertFalse(self.page(f"?after={self.page()['events'][0]['id']}")["missed"])
 
+    def test_place_of_no_event(self) -> None:
+        """`next` names the database also where nothing was told: a restored one is noticed by who waited in vain."""
+        self.open_shift()
+        for query in ("?type=paper.printed", f"?after={self.page()['next']}"):
+            place, _, chain = self.page(query)["next"].partition("-")
+            self.assertTrue(chain, query)
+            strange = f"{place}-{int(chain, 16) ^ 1:08x}"
+            self.assertEqual([self.page(f"?after={one}")["missed"] for one in (place, strange)], [False, True])
+
     def test_wait(self) -> None:
         """A question waits for the next event, and answers as soon as it is stored; else when its time is over."""
         self.open_shift()
@@ -384,6 +393,16 @@ class StreamTests(WebCase):
         self.assertEqual(self.sold(again), [f"A-{n}" for n in range(2, 9)])
         self.sell("A-9")
         self.assertEqual(self.sold(again), ["A-9"])
+
+    def test_cut_off_early(self) -> None:
+        """A program that is cut off before its first event comes back where it began."""
+        self.open_shift()
+        stream = self.stream()
+        [(known, kind, _)] = stream.events()
+        self.assertEqual(kind, "hello")
+        stream.hang_up()
+        self.sell("A-1")
+        self.assertEqual(self.sold(self.stream(known)), ["A-1"])
 
     def test_missed(self) -> None:
         """The greeting says whether something may be missing."""

@@ -82,6 +82,14 @@ class Feed:
             return n, True
         return (n, False) if known[:4].hex() == chain else (end, True)
 
+    async def name(self, place: int) -> str:
+        """What a reader who has read up to a place gives back to go on there (`resume`), as the id of an event is.
+
+        :raises StoreFailed: when the store cannot be read.
+        """
+        chain = (await self._store.events(place, 1, [])).chain
+        return f"{place}-{chain[:4].hex()}" if chain else str(place)
+
     async def read(self, after: int, limit: int = PAGE, devices: Collection[int] = ()) -> Batch:
         """The next messages after a place, of some devices or of all; at most ``limit``.
 
