@@ -209,6 +209,33 @@ class FeedTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(found, ["tag 4", "tag 5"])
 
+    def test_many_at_once(self) -> None:
+        """When much came at once it is read page by page without a pause between."""
+        self.patch(feeding, "PAGE", 2)
+        waiting = Deferred.fromCoroutine(self.feed.more(3, 60.0))
+        other = Deferred.fromCoroutine(self.feed.more(5, 60.0))
+        for number in (4, 5, 6):
+            self.sell(number)
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(waiting))
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(other))
+
+    def test_far_behind(self) -> None:
+        """Who reads a long history rests as long as each page took: tills have the rest of the time."""
+        whole = self.store.events
+
+        async def events(after: int, limit: int, devices: list[int]) -> Any:
+            self.clock.rightNow += 0.01
+            return await whole(after, limit, devices)
+
+        self.patch(self.store, "events", events)
+        reading = Deferred.fromCoroutine(self.feed.read(0))
+        self.clock.advance(0.009)
+        self.assertNoResult(reading)
+        self.clock.advance(0.002)
+        self.assertEqual(len(self.successResultOf(reading).messages), 3)
+
     def test_store_away(self) -> None:
         """A store that fails delays readers and ends none; they get what came meanwhile."""
         waiting = Deferred.fromCoroutine(self.feed.more(3, 60.0))
@@ -290,6 +317,15 @@ class ShopTests(WebCase):
         self.open_shift()
         self.assertTrue(self.page("?after=1-00000000")["missed"])
         self.assertFalse(self.page(f"?after={self.page()['events'][0]['id']}")["missed"])
+
+    def test_place_of_no_event(self) -> None:
+        """`next` names the database also where nothing was told: a restored one is noticed by who waited in vain."""
+        self.open_shift()
+        for query in ("?type=paper.printed", f"?after={self.page()['next']}"):
+            place, _, chain = self.page(query)["next"].partition("-")
+            self.assertTrue(chain, query)
+            strange = f"{place}-{int(chain, 16) ^ 1:08x}"
+            self.assertEqual([self.page(f"?after={one}")["missed"] for one in (place, strange)], [False, True])
 
     def test_wait(self) -> None:
         """A question waits for the next event, and answers as soon as it is stored; else when its time is over."""
@@ -384,6 +420,34 @@ class StreamTests(WebCase):
         self.assertEqual(self.sold(again), [f"A-{n}" for n in range(2, 9)])
         self.sell("A-9")
         self.assertEqual(self.sold(again), ["A-9"])
+
+    def test_one_look_for_all(self) -> None:
+        """However many programs hear of a sale, the store is asked once."""
+        self.open_shift()
+        streams = [self.stream() for _ in range(3)]
+        self.shop.clock.advance(LOOK_S)
+        asked: list[int] = []
+        whole = self.shop.core.store.events
+
+        async def events(after: int, limit: int, devices: list[int]) -> Any:
+            asked.append(after)
+            return await whole(after, limit, devices)
+
+        self.patch(self.shop.core.store, "events", events)
+        self.sell("A-1")
+        self.assertEqual([self.sold(stream) for stream in streams], [["A-1"]] * 3)
+        # Each of the three has let the time of one look pass.
+        self.assertEqual(len(asked), 3)
+
+    def test_cut_off_early(self) -> None:
+        """A program that is cut off before its first event comes back where it began."""
+        self.open_shift()
+        stream = self.stream()
+        [(known, kind, _)] = stream.events()
+        self.assertEqual(kind, "hello")
+        stream.hang_up()
+        self.sell("A-1")
+        self.assertEqual(self.sold(self.stream(known)), ["A-1"])
 
     def test_missed(self) -> None:
         """The greeting says whether something may be missing."""

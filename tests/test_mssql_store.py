@@ -21,6 +21,7 @@ from dmtwisted.store.claims import Claim, ClaimedElsewhere
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.mssql import driver as mssql_driver
+from dmtwisted.store.mssql import events as mssql_events
 from dmtwisted.store.mssql import sessions as mssql_sessions
 from dmtwisted.store.mssql.driver import read_url
 from dmtwisted.store.mssql.store import MssqlStore
@@ -149,10 +150,25 @@ class MssqlEventTests(MssqlCase, EventContract, TestCase):
             await self.sold(store, before + 1)
             reading = Deferred.fromCoroutine(store.events(before, 10, []))
             await self.until(self.waits)
+            # Tills do not wait with the reader.
+            await Deferred.fromCoroutine(self.sold(store, before + 2)).addTimeout(5, reactor)
             self.assertNoResult(reading)
             cursor.execute(end)
             keys = [event.operation.key for event in (await reading).events]
-            self.assertEqual(keys, [f"late {end}"] * (end == "COMMIT") + [f"tag {before + 1}"])
+            self.assertEqual(keys, [f"late {end}"] * (end == "COMMIT") + [f"tag {before + 1}", f"tag {before + 2}"])
+
+    async def test_hangs(self) -> None:
+        """One that writes and does not end stops readers alone."""
+        self.patch(mssql_events, "TRIES", 2)
+        store = await self.opened()
+        n = await self.sold(store, 1)
+        late = server().connect(REAL)
+        self.addCleanup(late.close)
+        late.cursor().execute(
+            "BEGIN; SET search_path TO dbo; INSERT INTO seal (device_n, operation_n, content, chain, event) "
+            f"VALUES (2, {n}, '', '', 2)"
+        )
+        await self.refused(store.events(0, 10, []), StoreFailed)
 
     def waits(self) -> bool:
         """Whether a session waits for a lock."""

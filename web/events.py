@@ -234,8 +234,10 @@ class Line:
         if self._beat is not None and self._beat.active():
             self._beat.cancel()
 
-    def _hello(self, missed: bool) -> None:
-        self._write(b"event: hello\ndata: %b\n\n" % _encode({"service": self._service, "missed": missed}))
+    def _hello(self, missed: bool, place: str = "") -> None:
+        begin = b"id: %b\n" % place.encode() if place else b""
+        data = _encode({"service": self._service, "missed": missed})
+        self._write(b"%bevent: hello\ndata: %b\n\n" % (begin, data))
 
     def close(self) -> None:
         """End the connection: the listener may not hear any more."""
@@ -348,17 +350,19 @@ class StoredConnection(Line):
 
     async def _pump(self, since: str) -> None:
         place, missed = await self._feed.resume(since) if since else (await self._feed.end(), False)
-        self._hello(missed)
+        # Who is cut off before the first event comes back with this id, and misses nothing either.
+        self._hello(missed, await self._feed.name(place))
         while not self._ended:
             batch = await self._feed.read(place, PORTION)
             for message in batch.messages:
                 if self._concerns(message):
                     self._event(message.id, message.type, message.body)
-            moved, place = batch.until > place, batch.until
+            place = batch.until
             if self._held:
                 self._ready = Deferred()
                 await self._ready
-            elif not moved:
+            elif len(batch.messages) < PORTION:
+                # What comes is read once for all: who asked again by itself would never wait while tills sell.
                 await self._feed.more(place, HEARTBEAT)
 
     @property

@@ -80,7 +80,7 @@ class StoredEventApi:
         place, missed = await feed.resume(given.get("after") or "0")
         deadline = self._core.clock.steady() + wait
         found: list[msgspec.Raw] = []
-        last, more = str(place), True
+        more = True
         for _ in range(LOOKS):
             batch = await feed.read(place, limit - len(found), devices)
             found += [
@@ -88,10 +88,6 @@ class StoredEventApi:
                 for message in batch.messages
                 if concerns(message) and (not kinds or message.type in kinds)
             ]
-            if batch.messages and batch.messages[-1].place == batch.until:
-                last = batch.messages[-1].id
-            elif batch.until > place:
-                last = str(batch.until)
             more, place = batch.until > place, batch.until
             if len(found) >= limit:
                 break
@@ -99,7 +95,7 @@ class StoredEventApi:
                 left = deadline - self._core.clock.steady()
                 if found or left <= 0 or not await feed.more(place, left):
                     break
-        return json_answer(request, 200, StoredEventList(found, last, more, missed))
+        return json_answer(request, 200, StoredEventList(found, await feed.name(place), more, missed))
 
 
 def _types(text: str) -> frozenset[EventType]:

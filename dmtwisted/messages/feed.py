@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from dmtwisted.messages.bodies import NameOf, message_of
@@ -25,8 +26,11 @@ LOOK_S = 0.25
 PAUSE_S = 2.0
 """Seconds until the next look after the store failed."""
 
-PAGE = 200
+PAGE = 100
 """The most events that are read together."""
+
+STRETCH = 0.002
+"""Seconds that a read may take without a rest, which is as long: readers far behind leave tills half of the time."""
 
 KEPT = 1 << 20
 """Bytes of messages in memory for readers near the end."""
@@ -82,6 +86,14 @@ class Feed:
             return n, True
         return (n, False) if known[:4].hex() == chain else (end, True)
 
+    async def name(self, place: int) -> str:
+        """What a reader who has read up to a place gives back to go on there (`resume`), as the id of an event is.
+
+        :raises StoreFailed: when the store cannot be read.
+        """
+        chain = (await self._store.events(place, 1, [])).chain
+        return f"{place}-{chain[:4].hex()}" if chain else str(place)
+
     async def read(self, after: int, limit: int = PAGE, devices: Collection[int] = ()) -> Batch:
         """The next messages after a place, of some devices or of all; at most ``limit``.
 
@@ -91,8 +103,12 @@ class Feed:
         """
         if self._looking_on and self._from <= after < self._until:
             return self._near(after, limit, devices)
+        begun = self._clock.seconds()
         page = await self._store.events(after, min(limit, PAGE), sorted(devices))
         made = [message_of(row, self._name_of) for row in page.events]
+        spent = self._clock.seconds() - begun
+        if spent >= STRETCH:
+            await deferLater(self._clock, min(spent, LOOK_S))
         return Batch([message for message in made if message is not None], page.until)
 
     async def more(self, after: int, seconds: float) -> bool:
@@ -108,12 +124,12 @@ class Feed:
             self._kept.clear()
             self._from = self._until = after
             self._size = 0
+            self._look_in(0)
         elif after < self._until:
             return True
         waiter = _Waiter(after)
         self._waiting.append(waiter)
         late = self._clock.callLater(seconds, waiter.end, False)
-        self._look_in(0)
         try:
             return await waiter.due
         finally:
@@ -174,6 +190,8 @@ class Feed:
             made = filter(None, (message_of(row, self._name_of) for row in page.events))
             self._keep(list(made))
             self._until = page.until
+            if len(page.events) == PAGE:
+                pause = 0.0
         except StoreFailed:
             # What was missed is read later.
             pause = PAUSE_S

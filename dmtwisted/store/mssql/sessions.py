@@ -32,6 +32,9 @@ WATCH = 5.0
 DEADLOCK = 1205
 """The server chose our transaction as the deadlock victim: all of it is undone, and it may be tried again at once."""
 
+LOCKED = 1222
+"""A lock did not become free in time."""
+
 DUPLICATES = frozenset({2601, 2627})
 """A unique index or constraint has such a row already."""
 
@@ -78,10 +81,13 @@ class Uncertain(Exception):
 
 
 class Link:
-    """A session within its thread, for the statements of one verb."""
+    """A session within its thread, for the statements of one verb.
 
-    def __init__(self, driver: Any, cursor: Any) -> None:
-        self._driver, self._cursor = driver, cursor
+    :param lock_ms: milliseconds that a statement waits for a lock.
+    """
+
+    def __init__(self, driver: Any, cursor: Any, lock_ms: int) -> None:
+        self._driver, self._cursor, self._lock_ms = driver, cursor, lock_ms
         self.changed = 0
         """How many rows the last statement changed."""
 
@@ -99,6 +105,18 @@ class Link:
             raise Duplicate(words_of(error)) from None
         self.changed = self._cursor.rowcount
         return [tuple(row) for row in self._cursor.fetchall()] if self._cursor.description else []
+
+    def ask_within(self, milliseconds: int, statement: str) -> Rows | None:
+        """The rows of a statement outside of a transaction; `None` when a lock would take it longer."""
+        self.ask(f"SET LOCK_TIMEOUT {milliseconds}")
+        try:
+            return self.ask(statement)
+        except self._driver.Error as error:
+            if number_of(error) != LOCKED:
+                raise
+            return None
+        finally:
+            self.ask(f"SET LOCK_TIMEOUT {self._lock_ms}")
 
     def change(self, update: str, insert: str, values: Sequence[Any], more: Sequence[Any] = ()) -> None:
         """Change a row, or make it when there is none; ``insert`` takes ``more`` after the same values.
@@ -171,6 +189,10 @@ class Session:
     @property
     def alive(self) -> bool:
         return self._alive
+
+    @property
+    def _lock_ms(self) -> int:
+        return int(self._patience.statement * 1000)
 
     # Connection
 
@@ -274,8 +296,7 @@ class Session:
 
     def _set_up(self, connection: Any) -> None:
         cursor = connection.cursor()
-        milliseconds = int(self._patience.statement * 1000)
-        cursor.execute("; ".join([*SET_UP, f"SET LOCK_TIMEOUT {milliseconds}"]))
+        cursor.execute("; ".join([*SET_UP, f"SET LOCK_TIMEOUT {self._lock_ms}"]))
         for mode, name in (("Exclusive", self.name), ("Shared", IN_USE)):
             cursor.execute(LOCK.format(mode=mode), (name, 0))
             if cursor.fetchall()[0][0] < 0:
@@ -303,7 +324,7 @@ class Session:
                 raise Lost(name, "there is no connection")
             threads = self._threads
             try:
-                value: T = await threads.runWithConnection(_perform, work)
+                value: T = await threads.runWithConnection(_perform, self._lock_ms, work)
             except (StoreFailed, NameTaken):
                 raise
             except Duplicate as error:
@@ -332,14 +353,14 @@ class Session:
         return await self.run(lambda link: link.ask(statement, values))
 
 
-def _perform(connection: Any, work: Callable[[Link], T]) -> T:
+def _perform(connection: Any, lock_ms: int, work: Callable[[Link], T]) -> T:
     """Run ``work`` in the thread of the connection; a failure leaves no transaction open."""
     driver = load_driver()
     turn = 0
     while True:
         turn += 1
         cursor = connection.cursor()
-        link = Link(driver, cursor)
+        link = Link(driver, cursor, lock_ms)
         try:
             return work(link)
         except driver.Error as error:
