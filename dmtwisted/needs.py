@@ -22,7 +22,7 @@ from dmtwisted.devices.devices import Device, Devices, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.events import Events
 from dmtwisted.hooks.lanes import HOOK
-from dmtwisted.messages.kinds import DeviceData, EventType, NeedData
+from dmtwisted.messages.kinds import DeviceData, EventType, NeedData, StartedData
 from dmtwisted.observed import Health, Inquired
 from dmtwisted.printing.service import PrinterService
 from dmtwisted.registers.channels.interface import Away
@@ -595,6 +595,7 @@ class Needs:
         self._files: tuple[float, list[Need]] | None = None
         self._next: IDelayedCall | None = None
         self._running = self._looking = self._again = self._recording = False
+        self._begun = False
         self._told: dict[tuple[str, str], Need] = {}
         self._bad: dict[str, str] = {}
 
@@ -704,6 +705,9 @@ class Needs:
         :raises StoreFailed: when not all of it is kept; the next look does the rest.
         """
         ours = {one.row.dev_id: one for one in self._devices if not self._devices.sharing.may_be_another(one.row.n)}
+        if not self._begun:
+            await self._keep(EventType.SERVICE_STARTED, 0, StartedData(list(ours)))
+            self._begun = True
         for dev_id, device in ours.items():
             why = device.built.observed.why if isinstance(device.built, Inquired) else None
             text = "" if why is None else why.words().en
@@ -722,7 +726,7 @@ class Needs:
                 await self._keep(EventType.NEED_RAISED, device_n, data_)
                 self._told[key] = need
 
-    async def _keep(self, kind: EventType, device_n: int, data: DeviceData | NeedData) -> None:
+    async def _keep(self, kind: EventType, device_n: int, data: DeviceData | NeedData | StartedData) -> None:
         await self._store.record(Change(kind, self._clock.now(), msgspec.json.encode(data), device_n, EVENT))
 
     def _tell(self, before: tuple[Need, ...]) -> None:

@@ -178,6 +178,15 @@ class Waiting(WebCase):
         with patch.object(waiting, "MOST_BYTES", 10):
             self.assertEqual(self.asked(place).status, 404)
 
+    def test_forgotten(self) -> None:
+        """What nobody fetches goes by itself, and what was answered at once is not kept."""
+        self.later(fiscal(18))
+        self.begun()
+        places: Any = self.door.exact[EXECUTE.encode()]
+        self.assertEqual(len(places._places._places), 1)
+        self.shop.clock.pump([60.0] * 25)
+        self.assertEqual(len(places._places._places), 0)
+
     def test_refusals_too(self) -> None:
         """A refusal waits at the place like any other answer."""
         self.shop.scenario({**SLOW, "then": "refuse"})

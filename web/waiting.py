@@ -158,6 +158,7 @@ class Places:
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._places: dict[str, Place] = {}
+        self._next: IDelayedCall | None = None
 
     def begin(self, path: bytes, request_id: str, begin: Callable[[Caller], Deferred[bytes]]) -> Place | None:
         """Begin a task whose answer waits; `None`, and nothing has begun, when too many are under way."""
@@ -167,7 +168,22 @@ class Places:
         place = Place(path, request_id, self._clock)
         self._places[place.name] = place
         begin(place.received).addCallbacks(place.end, place.fail)
+        if place.over:
+            # It is answered at once, so nobody hears of the place.
+            del self._places[place.name]
+        elif self._next is None:
+            self._tidy_later()
         return place
+
+    def _tidy_later(self) -> None:
+        """What waits in vain goes, also when no further task comes."""
+        self._next = self._clock.callLater(KEPT_S, self._tidy_again)
+
+    def _tidy_again(self) -> None:
+        self._next = None
+        self._tidy()
+        if self._places:
+            self._tidy_later()
 
     def find(self, path: bytes, name: str) -> Place | None:
         """The place with this name, of a task of this endpoint."""

@@ -52,6 +52,8 @@ class EventType(StrEnum):
     """A paper was certainly not printed. `PaperData`"""
     PAPER_UNKNOWN = "paper.unknown"
     """It is not known whether a paper was printed. `PaperData`"""
+    SERVICE_STARTED = "service.started"
+    """A service began to work; what was told of the needs of its devices before holds no more. `StartedData`"""
     DEVICE_CHANGED = "device.changed"
     """A device began or ceased to work. `DeviceData`"""
     NEED_RAISED = "need.raised"
@@ -141,6 +143,12 @@ class DeviceData(msgspec.Struct, frozen=True, omit_defaults=True):
     health: str
     res: int = 0
     text: dict[str, str] = {}
+
+
+class StartedData(msgspec.Struct, frozen=True):
+    """The ids of the devices of a service that has started: what is wrong with them is told anew."""
+
+    devices: list[str]
 
 
 class NeedData(msgspec.Struct, frozen=True, omit_defaults=True):
