@@ -58,7 +58,7 @@ def _why(driver: Driver, level: int) -> str:
         for result in each.failed
         if result.check.level == level + 1
     }
-    return ", ".join(f"`{name}`" for name in names) or "-"
+    return "<br>".join(f"`{name}`" for name in names) or "-"
 
 
 def _linked(source: str) -> str:

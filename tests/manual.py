@@ -25,7 +25,6 @@ _FENCE = re.compile(
 )
 _INDENTED = re.compile(r"\n\n((?: {4}\S.*\n)+)")
 _HEADING = re.compile(r"^(#{1,6}) +(.+?) *#*$", re.MULTILINE)
-_ID = re.compile(r'<a id="([^"]+)">')
 _LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 
@@ -126,8 +125,8 @@ class Page:
 
     @cached_property
     def anchors(self) -> set[str]:
-        """What code may cite after ``#``: headings, and ids written as HTML, which the site does not know."""
-        return {heading.anchor for heading in self.headings} | set(_ID.findall(self.prose))
+        """What may be cited after ``#``."""
+        return {heading.anchor for heading in self.headings}
 
     @property
     def shared(self) -> tuple[list[int], list[tuple[str, str]]]:

@@ -75,7 +75,7 @@ PARTS: Final[tuple[Part, ...]] = (
         1,
         "What the service does",
         """
-1.1.1       The service is an application that is installed on a host.
+1.1.1       The service is an application installed on a host.
 1.1.2.1     There is a version for Windows.
 1.1.2.2     There is a version for Linux.
 1.1.2.3     There is a version for Android.
@@ -106,24 +106,24 @@ PARTS: Final[tuple[Part, ...]] = (
 1.6a.1      Registers and the application are set up at `/dm/main/`.
 1.6b.1      Payment terminals are set up at `/dm/`.
 
-1.7.1       Each kind of device has one endpoint that takes all its actions.
-1.7a.1      The member `device` of a request says which device is meant.
-1.7b.1      The member `type` of a request says which kind of task is meant.
-1.7c.1      The member `task` of a request says which task is meant.
+1.7.1       Each kind of device has one endpoint for all its actions.
+1.7a.1      `device` of a request says which device is meant.
+1.7b.1      `type` of a request says which kind of task is meant.
+1.7c.1      `task` of a request says which task is meant.
 
 1.8.1.1     The web interface can be put behind a login and password.
 1.8.1.2     The settings methods of the API can be put behind a login and password.
 
-1.9a.1      Requests are processed in parallel unless one of the rules below says otherwise.
+1.9a.1      Requests run in parallel unless a rule below says otherwise.
 1.9b.1.1    The default database is an embedded SQLite.
 1.9b.1.2    On SQLite, requests for information on registers, receipts, terminals or printers share one queue.
 1.9b.1.3    On SQLite, every edit of settings goes through the same queue.
 1.9b.1.4    On SQLite, every fiscalization of a receipt goes through the same queue.
 1.9b.2      On SQLite, that queue causes visible delays under heavy load or on slow storage.
-1.9c.1.1    On MS SQL, receipts of two different registers are processed at the same time.
-1.9c.1.2    On PostgreSQL, receipts of two different registers are processed at the same time.
-1.9c.1.3    On MS SQL, all other requests run at the same time as well.
-1.9c.1.4    On PostgreSQL, all other requests run at the same time as well.
+1.9c.1.1    On MS SQL, receipts of two registers are processed in parallel.
+1.9c.1.2    On PostgreSQL, receipts of two registers are processed in parallel.
+1.9c.1.3    On MS SQL, all other requests run in parallel too.
+1.9c.1.4    On PostgreSQL, all other requests run in parallel too.
 1.9d.1.1    A register takes one task at a time.
 1.9d.1.2    A printer takes one task at a time.
 1.9d.1.3    A terminal takes one task at a time.
@@ -133,7 +133,7 @@ PARTS: Final[tuple[Part, ...]] = (
 1.9d.4.1    A request for a busy printer waits in a mini-queue for up to 15 seconds.
 1.9d.4.2    A request for a busy terminal waits in a mini-queue for up to 15 seconds.
 1.9d.4.3    A waiting request is executed when the first task ends within the 15 seconds.
-1.9d.4.4    A waiting request is answered 1105 when the first task has not ended after 15 seconds.
+1.9d.4.4    After 15 seconds a waiting request is answered 1105.
 1.9e.1.1    Requests to all other endpoints run in parallel.
 1.9e.1.2    No other endpoint ever answers 1105.
 
@@ -189,9 +189,9 @@ PARTS: Final[tuple[Part, ...]] = (
 2.2.fiscal.receipt.pays.3   Each payment of an income or expense receipt needs `paysys`, `rrn`, `cardmask`.
 2.2.fiscal.receipt.pays.4   The change of a payment of an income or expense receipt is not negative.
 2.2.dev_name                `dev_name` names the terminal device in service tasks.
-2.2.refundid                `refundid` of a refund is the RRN of the transaction that is refunded.
-2.2.rrn                     `rrn` of a refund is the RRN of the transaction that is refunded.
-2.2.cancelid                `cancelid` is the number of the transaction that is to be cancelled.
+2.2.refundid                `refundid` of a refund is the RRN of the refunded transaction.
+2.2.rrn                     `rrn` of a refund is the RRN of the refunded transaction.
+2.2.cancelid                `cancelid` is the number of the transaction to cancel.
 
 2.2.typing.1                Values in a request are of the described type, such as a JSON number for `sum`.
 2.2.typing.2                A number is accepted in a numeric string as well.
@@ -486,12 +486,12 @@ SECTIONS: Final[dict[str, str]] = {
 WITHOUT_TEST: Final[dict[str, str]] = {
     "1.1.2.3": "there is no version for Android",
     "1.3.2": "there is no version for Android",
-    "1.5.1.4": "no task for a device of another kind is published, so there is no driver for one",
+    "1.5.1.4": "no such task is published, so no driver exists",
     "1.9b.2": "[performance.md](../performance.md) has the figures",
     "4.6.1.2": "it is advice; [integrating.md](../integrating.md) gives it too",
     "4.7.register.1": "[performance.md](../performance.md) has the figures",
     "5.7.2": "no cloud cabinet reaches a terminal through this service",
-    "9.5": "only a cloud cabinet returns it, and no driver is for one; a training register returns it on demand",
+    "9.5": "only a cloud cabinet returns it; a training register does on demand",
 }
 """Why a sentence has no test, for those that cannot have one."""
 

@@ -1,6 +1,6 @@
 """Which test shows what becomes of a fault on which terminal's wire, and which keeps which recovery rule.
 
-``python -m tests.terminal_matrix`` writes both tables into ``docs/reference/terminals.md``; a test compares. A test
+``python -m tests.terminal_matrix`` writes the tables into ``docs/reference/terminals.md``; a test compares. A test
 is marked by `shows`; the wire is that of its class, so an inherited test counts for each class that has one.
 """
 
@@ -114,11 +114,16 @@ def _missing(fault: str, wire: str, seen: set[tuple[str, str]]) -> bool:
 
 
 def tables(found: list[Marked]) -> str:
-    """Both tables, without blanks around the cells."""
+    """The tables, without blanks around the cells: faults, those with one answer behind every wire, rules."""
     lines = [_row(("Fault", *WIRES, "Tests")), _row(["---"] * (len(WIRES) + 2))]
+    alike = [_row(("Fault", "Every wire", "Tests")), _row(["---"] * 3)]
     for fault, text in FAULTS.items():
-        lines.append(_row((text, *(_cell(found, fault, wire) for wire in WIRES), _names(found, fault))))
-    lines += ["", _row(("Rule", "Tests")), _row(("---", "---"))]
+        cells = [_cell(found, fault, wire) for wire in WIRES]
+        if len(set(cells)) == 1:
+            alike.append(_row((text, cells[0], _names(found, fault))))
+        else:
+            lines.append(_row((text, *cells, _names(found, fault))))
+    lines += ["", *alike, "", _row(("Rule", "Tests")), _row(("---", "---"))]
     lines += [_row((f"[{n}](#rule-{n})", _names(found, f"rule {n}"))) for n in RULES]
     return "\n".join(lines) + "\n"
 
@@ -138,7 +143,7 @@ def _cell(found: list[Marked], fault: str, wire: str) -> str:
 def _names(found: list[Marked], wanted: str) -> str:
     """The tests of a mark, each name once, whichever classes have it."""
     names = {name.rpartition(".")[2] for mark, _, name, _ in found if mark == wanted}
-    return ", ".join(f"`{name}`" for name in sorted(names))
+    return "<br>".join(f"`{name}`" for name in sorted(names))
 
 
 def page(text: str, found: list[Marked]) -> str:

@@ -36,6 +36,8 @@ _ELSEWHERE = re.compile(
     rf"|[\w-]+\.md,?{_GAP}\d+(?:\.\d+)*"
     rf"|\((?:excise|law|printers|registers|stack|terminals){_GAP}\d+(?:\.\d+)*"
 )
+_ROW = re.compile(r"^\|(\d[^|]*)\|", re.MULTILINE)
+"""A row of the page of rules, which begins with the rule's id."""
 _RULE = re.compile(rf"(?<![\"'\w])[Rr]ules?{_GAP}\d+")
 """A rule without its page; ``@shows("rule 3")`` is a mark of a test."""
 
@@ -93,7 +95,8 @@ def _rules(text: str) -> Iterator[tuple[int, str, str]]:
 def _places() -> frozenset[str]:
     """The numbers of parts and sections, and the ids of rules."""
     page = _known(RULES)
-    return frozenset({heading.text.split()[0].rstrip(".") for heading in page.headings} | page.anchors)
+    sections = {heading.text.split()[0].rstrip(".") for heading in page.headings}
+    return frozenset(sections.union(_ROW.findall(page.prose)))
 
 
 def _elsewhere(name: str, text: str) -> Iterator[tuple[int, str, str]]:
@@ -130,7 +133,6 @@ class FinderTests(SynchronousTestCase):
     right: ClassVar[dict[str, str]] = {
         "a page": "(docs/registers.md)",
         "a heading": "docs/reference/http-interface.md#number-formats.",
-        "a rule's id": "docs/reference/specification.md#1.9d.3",
         "a page beside this one": "[day](registers.md#settings)",
         "a page one folder up": "[en](../registers.md)",
         "a part of the path": '"index.md"',
@@ -140,7 +142,7 @@ class FinderTests(SynchronousTestCase):
         "a part": "(specification 8)",
         "a section": "# as specification\n    # 4.7 says.",
         "several": "(specification 2.2, 4.4 and 1.9d, 1051)",
-        "a rule": "specification 8.port",
+        "a rule": "specification 8.port, 1.9d.3",
         "rules of several sentences": "specification 5.5a, 2.2.tag",
         "a mark": '@shows("rule 3", "rule 16")',
         "other words": "by design, rules of 3, http api",
@@ -150,10 +152,11 @@ class FinderTests(SynchronousTestCase):
         "no page in its folder": "(../registers.md)",
         "no page of that name": "see stack.md",
         "no heading": "docs/registers.md#no-such-heading",
-        "no id": "docs/reference/specification.md#1.99",
+        "an id as an anchor": "docs/reference/specification.md#1.9d.3",
         "no part": "specification 12",
         "no section": "specification 4.8",
         "no rule": "Specification, 2.2.tga",
+        "no id": "specification 1.99",
         "the second of two": "specification 4.7, 4.8",
         "a section in the next line": "specification\n# 4.8",
         "a page's section": "docs/registers.md 6.3",

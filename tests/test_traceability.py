@@ -210,7 +210,7 @@ class RenderTests(SynchronousTestCase):
     """From marks to the page."""
 
     def test_example(self) -> None:
-        """A rule is a row with its anchor and its tests, or with "not yet"; the counts are at the end."""
+        """A rule is a row with its id and its tests, or with "not yet"; the counts are at the end."""
         parts = [
             Part(2, "First", (Sentence("2.1.a", "A."), Sentence("2.10", "B."), Sentence("2.2.c", "C."))),
             Part(7, "Second", (Sentence("7.0.1", "D."),)),
@@ -221,19 +221,19 @@ class RenderTests(SynchronousTestCase):
             page.startswith(
                 traceability.INTRODUCTION
                 + "\n## 2. First\n"
-                + f'\n{traceability.HEAD}|<a id="2.10"></a>2.10|B.|none: not yet|\n'
+                + f"\n{traceability.HEAD}|2.10|B.|none: not yet|\n"
                 + "\n### 2.1 Device\n"
-                + f'\n{traceability.HEAD}|<a id="2.1.a"></a>2.1.a|A.|`test_a.ATests`<br>`test_b.BTests.test_it`|\n'
+                + f"\n{traceability.HEAD}|2.1.a|A.|`test_a.ATests`<br>`test_b.BTests.test_it`|\n"
                 + "\n### 2.2 Request\n"
-                + f'\n{traceability.HEAD}|<a id="2.2.c"></a>2.2.c|C.|none: not yet|\n'
+                + f"\n{traceability.HEAD}|2.2.c|C.|none: not yet|\n"
             ),
             page,
         )
         self.assertIn(
             "\n## 7. Second\n"
-            f'\n{traceability.HEAD}|<a id="7.0.1"></a>7.0.1|D.|none: not yet|\n'
+            f"\n{traceability.HEAD}|7.0.1|D.|none: not yet|\n"
             "\n### 7.1 General codes\n"
-            "\nThe codes are in [result codes](../result-codes.md#all-devices).\n",
+            "\n[Result codes](../result-codes.md#all-devices).\n",
             page,
         )
         self.assertTrue(

@@ -96,7 +96,7 @@ def render(parts: Iterable[Part], marks: Mapping[str, Sequence[str]]) -> str:
                 blocks.append(f"### {name} {SECTIONS[name]}\n")
             blocks += ["".join([HEAD, *rules])] if rules else []
             if name in CODES:
-                blocks.append(f"The codes are in [result codes](../result-codes.md#{CODES[name]}).\n")
+                blocks.append(f"[Result codes](../result-codes.md#{CODES[name]}).\n")
         proved = sum(sentence.id in marks for sentence in part.sentences)
         counts.append(f"|{part.number}|{len(part.sentences)}|{proved}|\n")
     return "\n".join([*blocks, "## Count\n", "|Part|Rules|Tested|\n|---|---|---|\n" + "".join(counts)])
@@ -105,7 +105,7 @@ def render(parts: Iterable[Part], marks: Mapping[str, Sequence[str]]) -> str:
 def _rule(sentence: Sentence, marks: Mapping[str, Sequence[str]]) -> str:
     tests = "<br>".join(f"`{name}`" for name in braced(marks.get(sentence.id, ())))
     proof = tests or f"none: {WITHOUT_TEST.get(sentence.id, UNPROVED)}"
-    return f'|<a id="{sentence.id}"></a>{sentence.id}|{sentence.text}|{proof}|\n'
+    return f"|{sentence.id}|{sentence.text}|{proof}|\n"
 
 
 def braced(names: Iterable[str]) -> list[str]:

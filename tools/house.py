@@ -218,7 +218,11 @@ def page_part() -> str:
         "```mermaid",
         "graph TD",
     ]
-    lines += [f"  {_short(room)}-->{_short(low)}" for room, lows in rooms_above().items() for low in sorted(lows)]
+    lines += [
+        ";".join(f"{_short(room)}-->{_short(low)}" for low in sorted(lows))
+        for room, lows in rooms_above().items()
+        if lows
+    ]
     return "\n".join([*lines, "```", "", END])
 
 

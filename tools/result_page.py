@@ -170,9 +170,9 @@ SEEN: dict[Res, str] = {
 }
 """How a code is produced on the training register, or on the training terminal."""
 
-BPOS1 = "of a BPOS1 library"
-CABINETS = "of cloud cabinets"
-PROTOCOL_B = "of the tax service's protocol B"
+BPOS1 = "BPOS1 library"
+CABINETS = "cloud cabinets"
+PROTOCOL_B = "protocol B"
 
 RESERVED: dict[Res, str] = {
     Res.CABINET_ERROR: CABINETS,
@@ -220,7 +220,7 @@ for the simulated tax service, `payment=refuse:51` for the simulated bank:
 
 Codes 1 to 13 are the tax service's own; at a terminal those up to 299 and 1000 to 1008 are the bank's and its own.
 Any other number is a code of this page, at every kind of device, so each can be tried. "Reserved" codes come in no
-other way. `go-offline`, `go-online` and `interrupt` are `POST` under the device's
+other way: they are for what follows. `go-offline`, `go-online` and `interrupt` are `POST` under the device's
 address, `clock` 90000 is `PUT /dm/api/v3/training/clock` with `{"offset_s": 90000}`. Settings change by `PATCH`.
 """
 
@@ -306,7 +306,7 @@ def _english_row(res: Res) -> tuple[str, ...]:
 
 def _reserved(res: Res) -> str:
     on = "payment" if res.group == "terminal" else "sale"
-    return f"`{on}=refuse:{res.code}`; reserved, {RESERVED[res]}"
+    return f"`{on}=refuse:{res.code}`; reserved: {RESERVED[res]}"
 
 
 def _ukrainian_row(res: Res) -> tuple[str, ...]:

@@ -18,14 +18,16 @@ V3 = "/dm/api/v3/"
 
 
 def table() -> str:
-    """The table: for each right its routes, and what each role may do there."""
+    """The table: for each right that a role has its routes, and what each role may do there."""
     lines = [f"|routes|{'|'.join(ROLES)}|", "|---" * (len(ROLES) + 1) + "|"]
     rows: dict[tuple[bool, frozenset[Role]], list[str]] = {}
     for route, roles in RIGHTS.items():
         rows.setdefault((route in TASKS, roles - {Role.ADMINISTRATOR}), []).append(route)
     for (tasks, roles), routes in rows.items():
+        if not roles:
+            continue  # the page says whose the others are
         cells = [_cell(role, tasks) if role in roles else "" for role in ROLES]
-        lines.append(f"|{' '.join(_paths(routes))}|{'|'.join(cells)}|")
+        lines.append(f"|{'<br>'.join(_paths(routes))}|{'|'.join(cells)}|")
     return "\n".join(lines) + "\n"
 
 
