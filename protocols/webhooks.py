@@ -1,4 +1,4 @@
-"""The signature of a webhook, as the Standard Webhooks specification 1.0.0 has it (docs/events.md).
+"""The signature of a webhook, as version 1.0.0 of Standard Webhooks has it (docs/events.md).
 
 A request carries three headers::
 

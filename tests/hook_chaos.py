@@ -38,7 +38,7 @@ KILLS_OF_CUTS = 20
 PATIENCE_S = 60.0
 PROGRAMS = Path(__file__).parent.parent / "docs" / "programs" / "webhooks"
 
-VERIFIERS = {"node": ("node", "receiver.js"), "php": ("php", "-S", "{host}:{port}", "webhook.php")}
+VERIFIERS = {"node": ("node", "receiver.js"), "php": ("php", "-S", "{host}:{port}", "receiver.php")}
 
 
 @dataclass

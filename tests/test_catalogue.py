@@ -956,6 +956,7 @@ class PageTests(SynchronousTestCase):
             Res.ANSWERS_UNVERIFIED,
             Res.LEFT_OUT,
             Res.NOT_DELIVERED,
+            Res.MACHINE_DIFFERS,
             Res.COLLISION_UNSOLVABLE,
             Res.ANOTHER_SUM,
         }

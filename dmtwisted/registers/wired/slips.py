@@ -66,8 +66,9 @@ def _of_receipt(kind: str, cashier: str, receipt: Receipt, settings: WiredSettin
     lines = tuple(_line(good, settings) for good in receipt.goods)
     total = sum(line.cost - line.discount for line in lines)
     if total != receipt.sum_topay:
-        sums = f"fiscal.receipt.pays: {hryvnias(receipt.sum_topay)}, {hryvnias(total)}"
-        raise Refused(Res.NOT_CALCULABLE, sums)
+        paid, sold = hryvnias(receipt.sum_topay), hryvnias(total)
+        text = Text(f"оплачено {paid}, апарат порахує {sold}", f"{paid} is paid, the machine reckons {sold}")
+        raise malformed("fiscal.receipt.pays", text)
     payments = tuple(_payment(pay, kind, settings) for pay in receipt.pays)
     return Slip(
         kind=kind,
