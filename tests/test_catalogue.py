@@ -957,6 +957,7 @@ class PageTests(SynchronousTestCase):
             Res.LEFT_OUT,
             Res.NOT_DELIVERED,
             Res.MACHINE_DIFFERS,
+            Res.Z_REPORT_FAILED,
             Res.COLLISION_UNSOLVABLE,
             Res.ANOTHER_SUM,
         }

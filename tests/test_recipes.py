@@ -169,6 +169,14 @@ def sold_by_hand(shop: Any) -> None:
     shop.task(18)
 
 
+def memory_lost(shop: Any) -> None:
+    """A Z of a hardware register whose fiscal memory is not ready."""
+    shop.task(0)
+    shop.task(1, receipt={**sale(5), "rows": [{"name": "Кава", "cnt": 1, "price": 5, "taxgrp": 1}]})
+    shop.device.iron.fiscalised = False
+    shop.task(11)
+
+
 def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverHttp], Recipe]]:
     """Every code with a shop and what makes the code there; some codes have several."""
 
@@ -211,6 +219,7 @@ def recipes(case: SynchronousTestCase) -> Iterator[tuple[Res, Callable[[], OverH
     yield Res.LEFT_OUT, prro, both_codes
     yield Res.NOT_DELIVERED, alone, no_mail
     yield Res.MACHINE_DIFFERS, iron, sold_by_hand
+    yield Res.Z_REPORT_FAILED, iron, memory_lost
     for res in (Res.OFFLINE_TOO_LONG, Res.OFFLINE_NUMBERS_EXHAUSTED, Res.KEY_EXPIRES_SOON):
         yield res, alone, long_offline
 

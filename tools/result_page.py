@@ -54,6 +54,7 @@ SEEN: dict[Res, str] = {
     Res.NO_Z_IN_RANGE: "task 12 with `n_from` 99",
     Res.Z_CORRUPTED: "task 12 over a Z whose `value` in the table `document` is unreadable",
     Res.X_REPORT_FAILED: "task 10 on a closed register",
+    Res.Z_REPORT_FAILED: "task 11 on a hardware register that cannot make it",
     Res.OFFLINE_TOO_LONG: "`probe=unreachable` with `times` 0, `go-offline`, `clock` 126001, a sale; "
     "the time left as a warning",
     Res.CASH_NEGATIVE: "task 3 with `sum` -1",
@@ -182,7 +183,6 @@ RESERVED: dict[Res, str] = {
     Res.VERSION_UNSUPPORTED: CABINETS,
     Res.TAX_BASE_DIFFERS: f"{CABINETS}; here 1102",
     Res.NOT_CALCULABLE: f"{CABINETS}; here 2000",
-    Res.Z_REPORT_FAILED: f"{CABINETS}; here 1041",
     Res.SHIFT_ID_EMPTY: PROTOCOL_B,
     Res.COM_PORT_NOT_OPEN: BPOS1,
 }
