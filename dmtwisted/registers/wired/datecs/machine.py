@@ -168,6 +168,11 @@ class DatecsMachine(Generic[_Register]):
 
     # What is asked.
 
+    @property
+    def lines(self) -> int:
+        """How many lines were opened: see `IMachine`."""
+        return self._line.opened
+
     async def about(self) -> About:
         """Which machine it is."""
         return await self._line.ask(self._about)
