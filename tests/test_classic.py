@@ -14,7 +14,7 @@ from twisted.internet.error import CannotListenError, ConnectionDone
 from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
-from zope.interface import implementer
+from zope.interface import directlyProvides
 
 import protocols.serial
 from dmtwisted.classic.receipt import OpenReceipt, Overflows, SoldLine
@@ -34,7 +34,6 @@ UNASKED: dict[str, Any] = {"on": "probe", "then": "unreachable", "times": 0}
 """The tax service does not say what it has."""
 
 
-@implementer(ITCPTransport)
 class _TcpTransport(StringTransport):
     """A line over TCP that is not closed before all is read."""
 
@@ -556,6 +555,7 @@ class LineTests(TillCase):
         ends = []
         for _ in range(5):
             end, transport = self.peer("127.0.0.1"), _TcpTransport()
+            directlyProvides(transport, ITCPTransport)
             end.makeConnection(transport)
             ends.append(transport)
         self.assertEqual([one.disconnected for one in ends], [True, False, False, False, False])

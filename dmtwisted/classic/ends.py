@@ -45,9 +45,9 @@ class _End(DeviceEnd[DatecsFrame]):
         """Have the register obey."""
         return Deferred.fromCoroutine(self._lines.obey(frame, self))
 
-    def hang_up(self) -> None:
+    def give_way(self) -> None:
         """Close the line at once, also when nobody reads what was written."""
-        super().hang_up()
+        self.hang_up()
         if self.transport is not None:
             drop(self.transport)
 
@@ -95,7 +95,7 @@ class Lines(Factory):
         """A line more."""
         self._ends.append(end)
         if len(self._ends) > MOST_LINES:
-            self._ends.pop(0).hang_up()
+            self._ends.pop(0).give_way()
 
     def lost(self, end: _End) -> None:
         """A line less."""
