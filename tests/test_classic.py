@@ -11,10 +11,13 @@ from typing import Any
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import CannotListenError, ConnectionDone
+from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
+from zope.interface import directlyProvides
 
 import protocols.serial
+from dmtwisted.classic.receipt import OpenReceipt, Overflows, SoldLine
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.store.values import StoreFailed
 from protocols.errors import LineLost
@@ -29,6 +32,15 @@ from tests.vectors import till as vectors
 
 UNASKED: dict[str, Any] = {"on": "probe", "then": "unreachable", "times": 0}
 """The tax service does not say what it has."""
+
+
+class _TcpTransport(StringTransport):
+    """A line over TCP that is not closed before all is read."""
+
+    def setTcpNoDelay(self, enabled: bool) -> None:
+        pass
+
+    setTcpKeepAlive = setTcpNoDelay
 
 
 class SaleTests(TillCase):
@@ -96,6 +108,23 @@ class CommandTests(TillCase):
         self.do(classic.Pay("C"))
         self.do(classic.Close())
         self.assertEqual((self.sales(), self.forms()), ([550], (0, 0, 550, 0)))
+
+    def test_small_discount(self) -> None:
+        """A discount of the whole receipt is no markup of a line, and none becomes less than nothing."""
+        line = SoldLine("Сірники", 1, 0, 1000, 10, 10, 10)
+        receipt = OpenReceipt(False, "", (line, line, line))
+        for change, sums in ((-1, [10, 9, 10]), (-29, [0, 1, 0]), (1, [10, 11, 10]), (-30, [0, 0, 0])):
+            self.assertEqual([one.sum for one in receipt.changed(change).lines], sums)
+
+    def test_many_words(self) -> None:
+        """Texts of a receipt and operators come to an end."""
+        receipt = OpenReceipt(False, "")
+        for n in range(500):
+            receipt = receipt.with_text(str(n))
+        self.assertRaises(Overflows, receipt.with_text, "more")
+        for n in range(100):
+            self.do(classic.WriteOperator(n, "0000", "Олена"))
+        self.assertEqual(self.refused(classic.WriteOperator(100, "0000", "Олена")), "S1.0")
 
     def test_operator(self) -> None:
         """The name of the operator is the cashier of the receipt; a wrong password opens nothing."""
@@ -277,6 +306,25 @@ class TroubleTests(TillCase):
             self.do(then)
         self.assertEqual((self.sales(), self.forms()[0]), ([5100, 2550], 7650))
         self.assertEqual(self.do(classic.ReadNumber()), classic.LastNumber(3))
+
+    def test_refused_later(self) -> None:
+        """A refusal says nothing of an earlier try: what is done then cannot be cancelled."""
+        self.paid(1)
+        execute = self.shop.core.dispatcher.execute
+
+        async def forgotten(body: bytes, *more: Any) -> bytes:
+            answer = json.loads(await execute(body, *more))
+            return json.dumps({**answer, "res": 1082, "errortxt": "the store is away"}).encode()
+
+        patch = self.patch(self.shop.core.dispatcher, "execute", forgotten)
+        self.refused(classic.Close())
+        patch.restore()
+        turns = self.shop.core.devices.by_name("test").turns
+        self.successResultOf(Deferred.fromCoroutine(turns.take(None)))
+        self.assertRaises(DeviceRefused, self.desk.done, self.till.do(classic.Close(), 30))
+        turns.give_back()
+        self.refused(classic.Cancel())
+        self.assertEqual((self.sales(), self.do(classic.ReadNumber())), ([5100, 2550], classic.LastNumber(2)))
 
     def test_one_tag(self) -> None:
         """However often a receipt is closed, its task has one tag; the next receipt has another."""
@@ -501,6 +549,17 @@ class LineTests(TillCase):
             self.connect()
         self.desk.endpoint.flush()
         self.assertEqual((first.link.gone, self.till.link.gone), (True, False))
+
+    def test_deaf_lines(self) -> None:
+        """A till that does not read is not read from, and its line closes at once when others come."""
+        ends = []
+        for _ in range(5):
+            end, transport = self.peer("127.0.0.1"), _TcpTransport()
+            directlyProvides(transport, ITCPTransport)
+            end.makeConnection(transport)
+            ends.append(transport)
+        self.assertEqual([one.disconnected for one in ends], [True, False, False, False, False])
+        self.assertEqual((ends[1].producer, ends[1].streaming), (ends[1], True))
 
     def test_settings(self) -> None:
         """The line follows the settings of its register, and the register keeps what is in memory."""

@@ -16,7 +16,7 @@ from protocols.registers.troubles import DeviceRefused, LeftOpen, NotTaken
 from protocols.simulators.datecs_register import UkrainianDevice
 from protocols.simulators.iron import DAY, AfterCut, Article, Kind, Refuses, Why
 from tests.datecs_desk import MachineDesk, line, slip
-from tests.register_desk import Fault, What, always, steered
+from tests.register_desk import Fault, What, always, every, steered
 
 MENDED = (
     Fault(What.UNHEARD),
@@ -516,6 +516,25 @@ class OtherHandsTests(MachineCase):
         self.shop.make(slip(line(price=100)))
         outcome = self.shop.became(document, before)
         self.assertIsInstance(outcome, Unclear)
+
+    def test_opened_by_hand(self) -> None:
+        """Ours is registered, then somebody opens another receipt: that one is taken back, and ours is not denied."""
+        document = slip(line())
+        before = self.shop.figures()
+        made = self.shop.make(document)
+        self.shop.iron.open(Kind.SALE, 1)
+        became = self.shop.became(document, before)
+        self.assertEqual((type(became), self.shop.iron.document), (Made, None), made)
+
+    def test_paid_by_hand(self) -> None:
+        """A receipt of another sum that was paid at the machine is closed, and is not ours."""
+        document = slip(line())
+        before = self.shop.figures()
+        self.shop.device.steer = every(Close=Fault(What.BROKEN_BEFORE))
+        self.assertIsInstance(self.shop.tried(slip(line(price=100)), before), WireError)
+        ledger = len(self.shop.made())
+        became = self.shop.became(document, before)
+        self.assertEqual((type(became), len(self.shop.made())), (Unclear, ledger + 1))
 
     def test_z(self) -> None:
         """After a Z report the sums of before are gone."""

@@ -8,9 +8,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.hooks import lanes
+from dmtwisted.hooks import lanes, ways
 from dmtwisted.hooks.cursors import Cursors
-from dmtwisted.store.values import CHANGE, OperationQuery
+from dmtwisted.store.values import CHANGE, OperationQuery, StoreFailed
 from tests.hook_desk import HOST, OK, SILENCE, URL, HookShop, answer
 
 DAY_S = 86_400.0
@@ -302,6 +302,42 @@ class FailureTests(HookCase):
         self.receivers.always[HOST] = OK
         self.shop.post(60)
         self.assertEqual(self.tags(), tags)
+
+    def test_held_together(self) -> None:
+        """The more devices wait for a subscriber that is away, the fewer events each holds; all come in order."""
+        self.patch(ways, "MOST_HELD", 4)
+        self.receivers.always[HOST] = answer(500)
+        for name in "bc":
+            self.shop.add(name)
+            self.shop.open_shift(name)
+        for n in range(3):
+            for device in ("test", "b", "c"):
+                self.sell(f"{device}{n}", device=device)
+        self.shop.post()
+        self.assertEqual((self.waiting().number, self.waiting().more), (3, True))
+        self.receivers.got.clear()
+        self.receivers.always[HOST] = OK
+        self.shop.post(60)
+        for device in ("test", "b", "c"):
+            self.assertEqual(
+                [tag for tag in self.tags() if tag.startswith(device)], [f"{device}{n}" for n in range(3)]
+            )
+
+    def test_fault(self) -> None:
+        """A fault while it is looked whether another service has stopped delays the events, and no more."""
+        faults = [StoreFailed("away"), RuntimeError("a mistake")]
+
+        async def own_house() -> bool:
+            if faults:
+                raise faults.pop()
+            return False
+
+        self.patch(self.shop.core.devices.sharing, "own_house", own_house)
+        self.sell("a")
+        self.shop.post()
+        self.sell("b")
+        self.shop.post(30)
+        self.assertEqual((self.tags(), len(self.flushLoggedErrors(RuntimeError))), (["a", "b"], 1))
 
     def test_store_away(self) -> None:
         """While the database does not take the cursor, nothing further goes out; then it goes on, nothing twice."""

@@ -34,6 +34,8 @@ class Told:
     kinds = frozenset({documents.SALE, documents.Z})
 
     def __init__(self) -> None:
+        self.lines = 1
+        self.fiscal_number = "3000000001"
         self.number = 10
         self.makes: list[Said] = []
         """What the next slips come to; then every one is made."""
@@ -46,7 +48,7 @@ class Told:
 
     async def about(self) -> About:
         """Which machine it is."""
-        return About("T-1", "77", "3000000001", "9")
+        return About("T-1", "77", self.fiscal_number, "9")
 
     async def figures(self) -> Figures:
         """Its last number."""
@@ -92,9 +94,9 @@ class Told:
 class ChannelTests(SynchronousTestCase):
     """A shop whose machine does as it is told."""
 
-    def setUp(self) -> None:
+    def setUp(self, **settings: str) -> None:
         self.machine = Told()
-        self.shop = IronShop(self, self.machine)
+        self.shop = IronShop(self, self.machine, **settings)
         self.assertEqual(self.shop.task(0)["res"], 0)
 
     def sell(self, tag: str) -> dict[str, Any]:
@@ -189,6 +191,37 @@ class ChannelTests(SynchronousTestCase):
         [row] = self.open_operations()
         self.done(self.shop.built("iron").settle(row, made))
         self.assertEqual(self.open_operations(), [])
+
+    def put_another(self) -> None:
+        """Another machine is at the address from now on."""
+        self.machine.lines += 1
+        self.machine.fiscal_number = "3000000002"
+
+    def test_another_asked(self) -> None:
+        """Another machine is not asked what became of a slip; the right one is, when it is back."""
+        self.machine.makes, self.machine.becomes = [LineLost()], [Made("11")]
+        make = self.machine.make
+
+        async def made(slip: Slip, before: Figures) -> Made:
+            self.put_another()
+            return await make(slip, before)
+
+        patch = self.patch(self.machine, "make", made)
+        answer = self.sell("t")
+        patch.restore()
+        self.assertEqual((answer["res"], self.machine.asked), (1074, []))
+        self.assertIn("інша каса", answer["aq_errortxt"])
+        self.machine.lines, self.machine.fiscal_number = 3, "3000000001"
+        answer = self.sell("t")
+        self.assertEqual((answer["task_status"], answer["info"]["doccode"]), (2, "11"))
+
+    def test_refused_machine(self) -> None:
+        """A machine that the settings do not mean gets nothing, also when it took the other's place unnoticed."""
+        self.setUp(fiscal_number="3000000001")
+        self.put_another()
+        answer = self.sell("t")
+        self.assertEqual((answer["res"], self.machine.made), (430, []))
+        self.assertIn("3000000002", str(answer))
 
     def test_person_says_made(self) -> None:
         """A person says that the receipt is on the tape: it is done, and a repeat gets its answer."""

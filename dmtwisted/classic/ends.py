@@ -18,6 +18,7 @@ from dmtwisted.store.interface import IStore
 from protocols.registers.datecs.frames import NAK, SYN, DatecsFrame, Deframer
 from protocols.registers.numbered import Sign
 from protocols.registers.numbered_device import DeviceEnd
+from protocols.terminals.lines import drop
 
 MOST_LINES = 4
 """Lines of one register at a time: a till whose line broke may have left one behind. The oldest one gives way."""
@@ -36,11 +37,19 @@ class _End(DeviceEnd[DatecsFrame]):
             line = cast(Any, self.transport)
             line.setTcpNoDelay(True)
             line.setTcpKeepAlive(True)
+            # Who does not read its answers is not read from: they are not collected here.
+            line.registerProducer(line, True)
         self._lines.opened(self)
 
     def execute(self, frame: DatecsFrame) -> Deferred[bytes]:
         """Have the register obey."""
         return Deferred.fromCoroutine(self._lines.obey(frame, self))
+
+    def give_way(self) -> None:
+        """Close the line at once, also when nobody reads what was written."""
+        self.hang_up()
+        if self.transport is not None:
+            drop(self.transport)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """One line less."""
@@ -86,7 +95,7 @@ class Lines(Factory):
         """A line more."""
         self._ends.append(end)
         if len(self._ends) > MOST_LINES:
-            self._ends[0].hang_up()
+            self._ends.pop(0).give_way()
 
     def lost(self, end: _End) -> None:
         """A line less."""

@@ -105,15 +105,22 @@ class OpenReceipt:
         total = sum(one.sum for one in self.lines)
         if not 0 <= total + change <= LARGEST or not total:
             raise Refuses("a discount larger than the receipt")
-        left, lines = change, list(self.lines)
+        lines, upto, given = list(self.lines), 0, 0
         for place, line in enumerate(lines):
-            part = left if place == len(lines) - 1 else change * line.sum // total
+            # What is due for all lines up to this one: no line gets a markup out of a discount.
+            upto += line.sum
+            part = half_up(change * upto, total) - given
             lines[place] = replace(line, sum=line.sum + part)
-            left -= part
+            given += part
         return replace(self, lines=tuple(lines))
 
     def with_text(self, line: str) -> OpenReceipt:
-        """With a line of text, above the goods or below them."""
+        """With a line of text, above the goods or below them.
+
+        :raises Overflows: when there are too many.
+        """
+        if len(self.above) + len(self.below) >= MOST_LINES:
+            raise Overflows("too many lines of text")
         if self.lines:
             return replace(self, below=(*self.below, line))
         return replace(self, above=(*self.above, line))

@@ -72,6 +72,8 @@ REPEAT_MS = 10 * 60 * 1000
 
 LONGEST_NAME = 100
 
+MOST_OPERATORS = 100
+
 MOST_TEXT = 500
 """Lines of a document of text."""
 
@@ -285,6 +287,8 @@ class ClassicRegister:
                 return await self._article(command)
             case classic.WriteOperator(number, _, name):
                 operators = {**self._record.operators, number: name}
+                if len(operators) > MOST_OPERATORS:
+                    raise Overflows("too many operators")
                 await self._memory.keep(msgspec.structs.replace(self._record, operators=operators))
             case classic.OpenText() | classic.PrintText() | classic.CloseText():
                 return await self._text_document(command)
@@ -526,11 +530,13 @@ class ClassicRegister:
     async def _begin(self, deed: Deed) -> bytes:
         """Do a task that is durable before it begins."""
         await self._memory.keep(msgspec.structs.replace(self._record, deed=deed))
-        return await self._perform(deed)
+        return await self._perform(deed, first=True)
 
-    async def _perform(self, deed: Deed) -> bytes:
+    async def _perform(self, deed: Deed, first: bool = False) -> bytes:
         """Do the task, or find that it is done; the data of the answer.
 
+        :param first: whether it is tried for the first time. A later refusal, as of a register that is busy or
+            removed, says nothing of an earlier try: `_settle` asks what became of that.
         :raises Refuses: when it was not done, or it is not known whether it was.
         """
         if deed.answer is not None:
@@ -539,13 +545,9 @@ class ClassicRegister:
         res = answer["res"]
         if res == Res.OK.code or (res in _CLOSED and deed.code == classic.PrintReport.code):
             return await self._ended(deed, answer)
-        if res not in _UNSURE and answer["res_action"] != Action.COLLISION and self._keeps(deed):
+        if first and res not in _UNSURE and answer["res_action"] != Action.COLLISION:
             self._memory.record = msgspec.structs.replace(self._record, deed=None)
         raise (_Failed if res == Res.STORE_FAILED.code else Refuses)(answer["errortxt"])
-
-    def _keeps(self, deed: Deed) -> bool:
-        """Whether nothing is lost with ``deed``: the receipt that it closes is here."""
-        return deed.code != classic.Close.code or self._receipt is not None
 
     async def _ended(self, deed: Deed, answer: dict[str, Any]) -> bytes:
         """The task is done: note it, and give the data of the answer."""

@@ -27,8 +27,8 @@ from dmtwisted.store.values import DeadLetter, HookCursor, Letter, StoreFailed
 HOOK = "hook"
 """The kind of a letter that holds an event which a subscriber never took."""
 
-READ = 50
-"""Events that are read, and held, for one lane."""
+MOST_OF_LANE = 50
+"""Events that are read, and held, for one lane at most."""
 
 LONGEST_PAUSE_MS = 4 * 3600 * 1000
 """Milliseconds between two tries at most."""
@@ -79,6 +79,11 @@ class Way(Protocol):
     name: str
     running: bool
     place: int
+
+    @property
+    def room(self) -> int:
+        """How many events a lane may read, and hold."""
+
     feed: Feed
     cursors: Cursors
     clock: ServiceClock
@@ -131,7 +136,7 @@ class Lane:
         """Take an event that was read for all lanes."""
         if self.behind or message.place <= self._read:
             return
-        if len(self._queue) >= READ:
+        if len(self._queue) >= self._way.room:
             # It reads by itself when it comes to that.
             self.behind = True
             return
@@ -220,7 +225,7 @@ class Lane:
 
     async def _catch_up(self) -> None:
         """Read the next events of this device from the store."""
-        batch = await self._way.feed.read(self._read, READ, [self.cursor.device_n])
+        batch = await self._way.feed.read(self._read, self._way.room, [self.cursor.device_n])
         self._queue.extend(batch.messages)
         self._read = max(self._read, batch.until)
         self.behind = self._read < self._way.place

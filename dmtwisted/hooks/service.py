@@ -151,7 +151,7 @@ class Hooks:
         sharing = self._devices.sharing
         if not sharing.shared:
             return None
-        there = [device.row.n for device in self._devices]
+        there = {device.row.n for device in self._devices}
         others = [0, *(n for n in self._begun if n and n not in there)] if sharing.has_house else []
         return [*others, *(n for n in there if not sharing.may_be_another(n))]
 

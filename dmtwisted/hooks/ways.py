@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.hooks.cursors import Cursors
-from dmtwisted.hooks.lanes import AGAIN_S, Held, Lane, happened_at
+from dmtwisted.hooks.lanes import AGAIN_S, MOST_OF_LANE, Held, Lane, happened_at
 from dmtwisted.hooks.subscribers import Subscriber
 from dmtwisted.messages.feed import Feed
 from dmtwisted.messages.kinds import Message
@@ -22,6 +22,9 @@ MOST_POSTS, MOST_OF_ONE = 8, 2
 
 READ = 200
 """Events that are read for all lanes together."""
+
+MOST_HELD = 2000
+"""Events that the lanes of one subscriber hold together; each holds one at least."""
 
 CHECK_S = 60.0
 """Seconds after which the store is asked anyway: another service on it may have left events."""
@@ -147,6 +150,11 @@ class Way:
 
     # For the lanes
 
+    @property
+    def room(self) -> int:
+        """How many events a lane may read, and hold."""
+        return max(1, min(MOST_OF_LANE, MOST_HELD // max(len(self._lanes), 1)))
+
     def wants(self, message: Message) -> bool:
         """Whether the subscriber wants this event."""
         return self.subscriber.wants(message.type) and self.subscriber.wants_of(message.device.id)
@@ -192,21 +200,27 @@ class Way:
                 await self._read_on()
         except CancelledError:
             pass
-        except Exception:
-            self.log.failure("events for {name} wait for the next start", name=self.name)
 
     async def _read_on(self) -> None:
+        """Read what is next; a fault of ours or of the database only makes it later."""
+        try:
+            await self._read_next()
+        except CancelledError:
+            raise
+        except StoreFailed as error:
+            self.log.warn("events wait for the database: {why}", why=str(error))
+            await deferLater(self.clock, AGAIN_S)
+        except Exception:
+            self.log.failure("events for {name} wait", name=self.name)
+            await deferLater(self.clock, AGAIN_S)
+
+    async def _read_next(self) -> None:
         owned = self._common.owned()
         if owned is not None and not owned:
             await deferLater(self.clock, CHECK_S)
             await self._common.alone()
             return
-        try:
-            batch = await self.feed.read(self.place, READ, owned or [])
-        except StoreFailed as error:
-            self.log.warn("events wait for the database: {why}", why=str(error))
-            await deferLater(self.clock, AGAIN_S)
-            return
+        batch = await self.feed.read(self.place, READ, owned or [])
         for message in batch.messages:
             self._lane(message.device_n).offer(message)
         moved, self.place = batch.until > self.place, max(batch.until, self.place)

@@ -56,6 +56,8 @@ class KeptLine(Generic[_Register]):
         self._build, self._begin = build, begin
         self._link: Link | None = None
         self._register: _Register | None = None
+        self.opened = 0
+        """How many lines were opened."""
         self._failed = 0
         self._not_before = 0.0
         self._reason = ""
@@ -145,6 +147,7 @@ class KeptLine(Generic[_Register]):
             await self._link.lost
         self._register = None
         self._link = link = await open_line(self._endpoint, self._build)
+        self.opened += 1
         return link
 
 

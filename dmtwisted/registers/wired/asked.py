@@ -77,6 +77,11 @@ class AskedMachine(Generic[_Register]):
             self._line.drop()
             raise
 
+    @property
+    def lines(self) -> int:
+        """How many lines were opened: see `IMachine`."""
+        return self._line.opened
+
     def close(self) -> None:
         """Close the line."""
         self._line.close()

@@ -38,6 +38,8 @@ class Sent(msgspec.Struct, frozen=True, array_like=True):
 
     slip: Slip | None
     before: Figures
+    machine: str = ""
+    """Which machine has these figures, if it tells."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -62,6 +64,8 @@ class WiredChannel:
         self._machine, self._settings, self._saw = machine, settings, saw
         self.about: About | None = None
         """Which machine it is, once it was asked."""
+        self._lines = 0
+        """How many lines there were then."""
         self.said: dict[int, bool] = {}
         """Whether documents were made, by their local numbers, as a person says who has looked."""
 
@@ -76,6 +80,7 @@ class WiredChannel:
         except WireError as error:
             self.about = None
             raise refusal(error) from error
+        await self.know()
         self._saw(figures)
         return figures
 
@@ -84,18 +89,23 @@ class WiredChannel:
 
         :raises Refused: as `look` does.
         """
-        if self.about is not None:
-            return self.about
         try:
-            about = await self._machine.about()
+            about = await self._answering()
         except WireError as error:
             raise refusal(error) from error
-        wanted = self._settings.fiscal_number
-        if wanted and about.fiscal_number and about.fiscal_number != wanted:
+        if _differ(about.fiscal_number, self._settings.fiscal_number):
+            self.about = None
             other = Text(f"це каса {about.fiscal_number}", f"this is the register {about.fiscal_number}")
             raise Refused(Res.DEVICE_ERROR, other)
-        self.about = about
         return about
+
+    async def _answering(self) -> About:
+        """Which machine answers on the line that is open now."""
+        if self.about is None or self._lines != self._machine.lines:
+            self.about = None
+            self.about = await self._machine.about()
+            self._lines = self._machine.lines
+        return self.about
 
     async def prepare(self, document: Document) -> bytes:
         """The slip, and the figures before it: see `IFiscalChannel`."""
@@ -110,7 +120,11 @@ class WiredChannel:
         if kind not in self._machine.kinds:
             not_there(document)
         slip = slip_of(document, self._settings)
-        return _encode(Sent(slip, await self.look()))
+        return await self._sent(slip)
+
+    async def _sent(self, slip: Slip) -> bytes:
+        figures = await self.look()
+        return _encode(Sent(slip, figures, "" if self.about is None else _name(self.about)))
 
     def left_out(self, document: Document) -> list[Text]:
         """Nothing is known of what a machine leaves out of its paper."""
@@ -119,11 +133,12 @@ class WiredChannel:
     async def again(self, document: Document, sent: bytes) -> bytes:
         """The same slip with new figures, when it certainly was not made: see `IFiscalChannel`."""
         slip = _decode(sent).slip
-        return sent if slip is None else _encode(Sent(slip, await self.look()))
+        return sent if slip is None else await self._sent(slip)
 
     async def submit(self, document: Document, sent: bytes) -> ChannelOutcome:
         """Have the machine register a slip; a document without one is done."""
-        slip, before = _parts(sent)
+        kept = _decode(sent)
+        slip, before = kept.slip, kept.before
         if slip is None:
             return Accepted(_own_number(document))
         try:
@@ -140,13 +155,17 @@ class WiredChannel:
 
     async def probe(self, number: int, sent: bytes) -> Accepted | Absent | Unknown:
         """What the machine says of a slip."""
-        slip, before = _parts(sent)
+        kept = _decode(sent)
+        slip, before = kept.slip, kept.before
         if slip is None:
             # An opening that was not stored as done had no effect, and a closing has none either.
             return Absent()
         if number in self.said:
             return _accepted(Made(""), slip, number) if self.said[number] else Absent()
         try:
+            about = await self._answering()
+            if _differ(_name(about), kept.machine) or _differ(about.fiscal_number, self._settings.fiscal_number):
+                return Unknown(ANOTHER, Res.COLLISION_UNSOLVABLE)
             became = await self._machine.became(slip, before)
         except WireError as error:
             return Unknown(wording(error))
@@ -204,9 +223,19 @@ SOLD_BEFORE = Text(
 )
 
 
-def _parts(sent: bytes) -> tuple[Slip | None, Figures]:
-    kept = _decode(sent)
-    return kept.slip, kept.before
+ANOTHER = Text(
+    "За цією адресою інша каса. Підключіть ту, на якій пробивали, або подивіться на її стрічку.",
+    "Another register is at this address. Connect the one that the document went to, or look at its paper.",
+)
+
+
+def _name(about: About) -> str:
+    return about.fiscal_number or about.serial
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether two names are of different machines, when both are known."""
+    return bool(one and other and one != other)
 
 
 def _accepted(made: Made, slip: Slip, number: int) -> Accepted:

@@ -134,6 +134,8 @@ class IMachine(Interface):
     kinds = Attribute("The kinds of slips that it can register, a frozenset of texts.")
     """Others are refused before anything happens."""
 
+    lines = Attribute("How many lines were opened to it, an int: another machine may be at the end of a new one.")
+
     async def about() -> About:
         """Which machine it is."""
 

@@ -30,7 +30,7 @@ from dmtwisted.registers.wired.lines import endpoint_of
 from dmtwisted.results import Text
 from protocols.registers.mg import documents as mg
 from protocols.registers.mg.digest import Login
-from protocols.registers.mg.documents import Document, Entry, Kind, Line
+from protocols.registers.mg.documents import Document, Entry, Kind, Line, State
 from protocols.registers.mg.register import SERVICE, X_REPORT, Z_REPORT, MgRegister
 from protocols.registers.troubles import DeviceRefused, Trouble
 
@@ -65,16 +65,26 @@ class MgMachine:
 
     def __init__(self, register: MgRegister, clock: IReactorTime) -> None:
         self._register, self._clock = register, clock
+        self._serial = ""
+        self.lines = 0
+        """How often another register has answered; each request has a connection of its own."""
 
     async def about(self) -> About:
         """Which machine it is."""
-        state, numbers = await self._register.state(), await self._register.information()
+        state, numbers = await self._state(), await self._register.information()
         named = {name: str(numbers.get(name, "")).strip() for name in ("dev_zn", "dev_fn", "dev_ver")}
         return About(state.model, named["dev_zn"] or state.serial, named["dev_fn"], named["dev_ver"])
 
+    async def _state(self) -> State:
+        state = await self._register.state()
+        if state.serial != self._serial:
+            self._serial = state.serial
+            self.lines += 1
+        return state
+
     async def figures(self) -> Figures:
         """What it says of itself."""
-        state = await self._register.state()
+        state = await self._state()
         forms = {each.row: each.amount for each in await self._register.sums()}
         return Figures(shift_open=state.shift_open, z=state.z - 1, forms=forms, more={JOURNAL: state.chk_id})
 
@@ -101,7 +111,7 @@ class MgMachine:
         return found
 
     async def _found(self, slip: Slip, before: Figures) -> Made | NotMade | Unclear:
-        state = await self._register.state()
+        state = await self._state()
         if slip.kind == documents.Z:
             return Made(str(state.z - 1)) if state.z - 1 > (before.z or 0) else NotMade()
         last = before.more[JOURNAL]

@@ -16,7 +16,6 @@ from twisted.logger import Logger
 from zope.interface import implementer
 
 from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, SALE, Z
-from dmtwisted.money import hryvnias
 from dmtwisted.registers.wired.datecs.articles import Article, Articles
 from dmtwisted.registers.wired.interface import (
     About,
@@ -29,7 +28,8 @@ from dmtwisted.registers.wired.interface import (
     SlipPayment,
     Unclear,
 )
-from dmtwisted.results import Text
+from dmtwisted.registers.wired.outcomes import differs, look_for
+from dmtwisted.registers.wired.texts import card_lines
 from protocols.errors import NotReached, WireError
 from protocols.registers.datecs.link import CLOSE_LIMIT, DatecsLink
 from protocols.registers.lines import KeptLine, underway
@@ -168,6 +168,11 @@ class DatecsMachine(Generic[_Register]):
 
     # What is asked.
 
+    @property
+    def lines(self) -> int:
+        """How many lines were opened: see `IMachine`."""
+        return self._line.opened
+
     async def about(self) -> About:
         """Which machine it is."""
         return await self._line.ask(self._about)
@@ -248,7 +253,8 @@ class DatecsMachine(Generic[_Register]):
         for line in slip.lines:
             await self._sell(register, line, numbers[self._article(line)])
             await self._print(register, (*line.marks, line.text))
-        await self._print(register, (*_of_cards(slip.payments), *slip.below))
+        cards = (line for payment in slip.payments for line in card_lines(payment))
+        await self._print(register, (*cards, *slip.below))
         total = await self._total(register)
         if total != slip.total:
             raise differs(slip.total, total)
@@ -322,10 +328,9 @@ class DatecsMachine(Generic[_Register]):
         if slip.kind in self.documents:
             stage = await self._line.ask(self._stage)
             register = await self._line.register()
-            if stage is Stage.PAID:
-                return await self._close(register)
-            if stage is Stage.OPEN:
-                return await self._ended(register)
+            if stage in (Stage.OPEN, Stage.PAID):
+                ended = await (self._close(register) if stage is Stage.PAID else self._ended(register))
+                return await self._ours(ended, slip, before)
         return self._judged(slip, before, await self.figures())
 
     async def _ended(self, register: _Register) -> Made | NotMade:
@@ -335,6 +340,17 @@ class DatecsMachine(Generic[_Register]):
         except DeviceRefused:
             return await self._close(register)
         return NotMade()
+
+    async def _ours(self, ended: Made | NotMade, slip: Slip, before: Figures) -> Made | NotMade | Unclear:
+        """What the end of an open document says of a slip.
+
+        Somebody may have opened it at the machine after the break; then the figures have grown otherwise.
+        """
+        now = await self.figures()
+        if now.z == before.z and self._told(slip.kind, now) == self._told(slip.kind, before):
+            return ended
+        judged = self._judged(slip, before, now)
+        return ended if isinstance(ended, Made) and isinstance(judged, Made) else judged
 
     def _judged(self, slip: Slip, before: Figures, now: Figures) -> Made | NotMade | Unclear:
         """By the machine's figures, when nothing is open on it."""
@@ -407,33 +423,6 @@ def by_form(slip: Slip) -> dict[int, int]:
     return {form: -amount if slip.kind == RETURN else amount for form, amount in sums.items()}
 
 
-def _of_cards(payments: Iterable[SlipPayment]) -> Iterator[str]:
-    """What a receipt has to say of card payments, for which no command has fields."""
-    for payment in payments:
-        for name, value in (
-            ("", payment.bank),
-            ("Термінал", payment.terminal),
-            ("Картка", payment.card),
-            ("Код авторизації", payment.auth_code),
-            ("RRN", payment.rrn),
-        ):
-            if value:
-                yield f"{name} {value}".strip()
-
-
-def differs(ours: int, theirs: int) -> DeviceRefused:
-    """The refusal of a receipt that the machine reckons otherwise."""
-    here, there = hryvnias(ours), hryvnias(theirs)
-    return DeviceRefused(
-        "sum",
-        Meaning(
-            Trouble.UNKNOWN,
-            f"the receipt comes to {here}, the register says {there}",
-            f"сума чека {here}, реєстратор порахував {there}",
-        ),
-    )
-
-
 UNPAID = Meaning(Trouble.UNKNOWN, "the register says that not all is paid", "за даними реєстратора оплачено не все")
 IS_OPEN = Meaning(
     Trouble.WRONG_MODE,
@@ -448,20 +437,3 @@ def no_command() -> DeviceRefused:
 
 
 NO_COMMAND = Meaning(Trouble.UNKNOWN, "this protocol has no such command", "у цьому протоколі немає такої команди")
-
-
-def look_for(slip: Slip) -> Unclear:
-    """The machine's figures agree neither with the slip nor without it."""
-    if slip.kind == Z:
-        return Unclear(
-            Text(
-                "Подивіться, чи надрукував реєстратор Z-звіт.", "Look whether the register has printed the Z report."
-            )
-        )
-    total = hryvnias(slip.total)
-    return Unclear(
-        Text(
-            f"Лічильники реєстратора не показують, чи зареєстровано документ на {total}: знайдіть його на стрічці.",
-            f"The register's sums do not show whether a document of {total} is registered: look for it on its paper.",
-        )
-    )
