@@ -77,6 +77,10 @@ class AskedMachine(Generic[_Register]):
             self._line.drop()
             raise
 
+    async def let_go(self) -> None:
+        """Close the line until its next use."""
+        await self._line.let_go()
+
     def close(self) -> None:
         """Close the line."""
         self._line.close()
