@@ -286,6 +286,8 @@ class Lab:
             if turn.dark:
                 machine.cut_power(turn.dark)
             self._look_after(playing, faults)
+        # The kill may come after the answer.
+        self._raise_up(faults)
         self._close(tally, faults)
 
     def _volley(self, turns: Sequence[Blow], tally: Tally) -> None:
