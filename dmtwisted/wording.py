@@ -683,8 +683,9 @@ this register would send real documents to the tax service although the service 
 you want, repeat with confirm_real true = ця каса надсилала б справжні документи до податкової, хоча сервіс працює в \
 навчальному режимі; якщо так і треба, повторіть із confirm_real true
 # The search for devices.
-the address that the terminal shows is expected, like {} = \
-потрібна адреса, яку показує термінал, наприклад {}
+the address that the device shows is expected, like {} = \
+потрібна адреса, яку показує пристрій, наприклад {}
+the port of the register is expected = потрібен порт каси
 only addresses of private networks are tried, like {} = \
 перевіряються лише адреси локальних мереж, наприклад {}
 

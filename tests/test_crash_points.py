@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted import crash_points
 from dmtwisted.crash_points import POINTS, VARIABLE, Orders, armed
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
-from dmtwisted.lab.crash.scenes import SCENES
+from dmtwisted.lab.crash.rounds import EVERY
 
 HOME = Path(__file__).resolve().parents[1]
 
@@ -105,11 +105,11 @@ class RegistryTests(SynchronousTestCase):
 
     def test_every_point_is_of_the_lab(self) -> None:
         """The lab kills at every point, and at no other: each scene and each thing beside the tasks names its own."""
-        self.assertEqual({point for scene in SCENES for point in scene.points} | set(BESIDE), set(POINTS))
+        self.assertEqual({point for scene in EVERY for point in scene.points} | set(BESIDE), set(POINTS))
 
     def test_behind(self) -> None:
         """What is reached after a start only names the point of the kill before, of the same scene."""
-        for scene in SCENES:
+        for scene in EVERY:
             self.assertLessEqual(set(scene.behind) | set(scene.behind.values()), set(POINTS), scene.name)
             self.assertLessEqual(set(scene.behind), set(scene.points), scene.name)
 

@@ -40,6 +40,7 @@ from dmtwisted.lab.crash.crew import Crew, Part, parts
 from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.lab.crash.shop import Shop
+from dmtwisted.lab.crash.wired import MACHINES, WiredShop, WiredTask, compare_register, moments
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.revisions import head
 from dmtwisted.store.sqlite.file import sqlite_revision
@@ -198,6 +199,64 @@ class CompareShopTests(SynchronousTestCase):
         self.assertEqual(len(self.judge(papers={}).lost), 1)
 
 
+class CompareRegisterTests(SynchronousTestCase):
+    """Tills, the journal and the ledger of a hardware register."""
+
+    TASKS = (
+        WiredTask(0, DONE, receipt=(1, "N1"), register="mg", kind="open"),
+        WiredTask(1001, DONE, receipt=(2, "1"), register="mg"),
+        WiredTask(1002, DONE, receipt=(3, "N3"), register="mg", kind="cash_in"),
+        WiredTask(1003, DONE, receipt=(5, "Z1"), register="mg", kind="z"),
+    )
+    LEDGER = (Entry("sale", 1, "1", 1001), Entry("cash_in", 2, "2", 1002))
+    JOURNAL = (
+        *(Entry("open", 1, "N1", 0), Entry("sale", 2, "1", 1001), Entry("cash_in", 3, "N3", 1002)),
+        *(Entry("close", 4, "N4", 0), Entry("z", 5, "Z1", 0)),
+    )
+
+    def judge(self, tasks: Any = TASKS, ledger: Any = LEDGER, z: int = 1, journal: Any = JOURNAL) -> Findings:
+        """What is found with these books in the place of the right ones."""
+        return compare_register("mg", tasks, ledger, z, journal)
+
+    def test_in_order(self) -> None:
+        """Books that agree give no finding; cash has no number of its own on every register."""
+        self.assertFalse(self.judge())
+
+    def test_doubled(self) -> None:
+        """A second receipt on the register is doubled, and one that no till has, and a second Z."""
+        again = Entry("sale", 3, "3", 1001)
+        for books in (
+            {"ledger": (*self.LEDGER, again)},
+            {"ledger": (*self.LEDGER, replace(again, sum=1009))},
+            {"journal": (*self.JOURNAL, replace(again, number=6))},
+            {"z": 2},
+        ):
+            self.assertEqual((len(self.judge(**books).doubled), len(self.judge(**books).lost)), (1, 0), books)
+
+    def test_lost(self) -> None:
+        """What a till was answered and a book has not is lost, and so is a refusal for ever."""
+        refused = WiredTask(1004, REFUSED, register="mg", why="1100")
+        for books in (
+            {"ledger": self.LEDGER[:1], "journal": self.JOURNAL},
+            {"journal": (*self.JOURNAL[:2], *self.JOURNAL[3:])},
+            {"tasks": (*self.TASKS, refused)},
+            {"z": 0},
+        ):
+            self.assertEqual((len(self.judge(**books).lost), len(self.judge(**books).doubled)), (1, 0), books)
+
+    def test_another_number(self) -> None:
+        """An answer that names another receipt of the register is wrong."""
+        ledger = (replace(self.LEDGER[0], fiscal_number="7"), self.LEDGER[1])
+        self.assertEqual(len(self.judge(ledger=ledger).other), 1)
+
+    def test_people(self) -> None:
+        """What no register could tell, and a person did, is counted apart; a refusal is not one of them."""
+        shop = WiredShop(folder_of(self))
+        shop.add(WiredTask(1001, DONE, receipt=(2, "1"), why="1074", register="mg"))
+        shop.add(WiredTask(1002, REFUSED, why="1100", register="mg"))
+        self.assertEqual(shop.left_to_a_person(), ([], 1))
+
+
 class CompareRowsTests(SynchronousTestCase):
     """Databases before and after what goes on beside the tasks."""
 
@@ -272,6 +331,9 @@ class PlanTests(SynchronousTestCase):
             away = [blow.away for blow in blows(3, 50, away=True)[n : n + VOLLEY]]
             self.assertFalse(away[0] or away[-1])
         self.assertTrue(any(blow.away for blow in blows(3, 50, away=True)))
+        self.assertEqual(moments(3, 20), moments(3, 20))
+        self.assertEqual({moment.name for moment in moments(3, 20)}, set(MACHINES))
+        self.assertEqual({moment.dark > 0 for moment in moments(3, 20)}, {True, False})
         self.assertEqual(blows(3, 50), [replace(blow, away=False) for blow in blows(3, 50, away=True)])
         self.assertEqual([part.kills for part in parts(5, 2, 250)], [part.kills for part in parts(5, 2, 250)])
 

@@ -8,18 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from twisted.internet.address import IPv4Address
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.internet.error import ConnectionDone, ConnectionRefusedError
+from twisted.internet.interfaces import IProtocol, IProtocolFactory
+from twisted.internet.protocol import Protocol
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import alsoProvides
 
 from dmtwisted.finding.finder import Finder, Found, family_of
 from dmtwisted.finding.machine import Machine, Queue, SerialPort, UsbPrinter, networks_of, usb_printers
 from dmtwisted.finding.search import ANSWER_S, AT_ONCE, CONNECT_S, LONGEST_S, Search
 from dmtwisted.results import Refused
-from protocols.errors import Silent
+from protocols.errors import NotReached, Silent
 from protocols.printers.presence import QUERY, is_status
+from protocols.serial import ISerialLines, SerialSettings
+from protocols.simulators.datecs_register import UkrainianDevice
+from protocols.simulators.maria_register import MariaDevice
+from tests.register_desk import Desk as RegisterDesk
 from tests.shop import Shop
 from tests.test_simulate import Simulation
 from tests.web_case import DEVICES, WebCase
@@ -297,8 +304,99 @@ class TerminalSearchTests(SearchCase):
         self.assertEqual(self.network.asked, [])
 
     def test_wrong_search(self) -> None:
-        """There are two searches, and no third one."""
+        """There are three searches, and no other one."""
         self.assertEqual(self.request("POST", SEARCH, {"what": "everything"}).status, 422)
+
+
+class RegisterSearchTests(SearchCase):
+    """Which register is at a port, and at which speed."""
+
+    def plug(self, kind: Any, baudrate: int) -> None:
+        """Put a simulated register at COM3, which two never open at once."""
+        clock: Any = self.shop.clock
+        self.device = kind(clock)
+        self.desk = RegisterDesk(clock, self.device)
+        self.tried: list[int] = []
+
+        def opened(settings: SerialSettings, factory: IProtocolFactory) -> Deferred[IProtocol]:
+            open_ones = [pump for pump in self.desk.endpoint.pumps if not pump.clientIO.disconnected]
+            if settings.port != "COM3" or open_ones:
+                return fail(NotReached("another program uses the port"))
+            self.tried.append(settings.baudrate)
+            there = settings.baudrate == baudrate
+            self.desk.endpoint.accept = lambda: self.device.buildProtocol(None) if there else Protocol()
+            return self.desk.endpoint.connect(factory)
+
+        clock.connectSerial = opened
+        alsoProvides(clock, ISerialLines)
+
+    def ended(self) -> Any:
+        """The search when it has ended."""
+        self.desk.endpoint.advance(LONGEST_S + 1)
+        record = self.record
+        self.assertFalse(record["running"])
+        return record
+
+    def add(self, name: str, driver: str = "datecs", **settings: Any) -> str:
+        """Add a register at COM3; its `dev_id`."""
+        given = {"interface": "serial", "serial_port": "COM3", "default_taxgrp": 1, **settings}
+        body = {"device": name, "kind": "register", "driver": driver, "settings": given, "confirm_real": True}
+        answer = self.request("POST", DEVICES, body)
+        self.assertEqual(answer.status, 201)
+        dev_id: str = answer.json["dev_id"]
+        return dev_id
+
+    def test_serial(self) -> None:
+        """Model, driver and speed are told with the form's settings, and each step on the way."""
+        self.plug(MariaDevice, 57600)
+        record = self.begin(what="register", serial_port="COM3")
+        self.assertEqual((record["places"], record["total"], record["done"]), (["COM3"], 10, 0))
+        self.desk.endpoint.advance(3)
+        self.assertIn(self.record["done"], range(1, 9))
+        record = self.ended()
+        self.assertEqual((record["ended"], record["done"] < record["total"]), ("whole", True))
+        [found] = record["found"]
+        self.assertEqual((found["kind"], found["driver"], found["answers"]), ("register", "maria", True))
+        self.assertEqual(found["settings"], {"interface": "serial", "serial_port": "COM3", "baudrate": 57600})
+        self.assertTrue(found["title"])
+
+    def test_nobody(self) -> None:
+        """Nobody answers: that is told within the time of a search, and a port that cannot be opened at once."""
+        self.plug(UkrainianDevice, 300)
+        self.begin(what="register", serial_port="COM3")
+        record = self.ended()
+        self.assertEqual((record["ended"], record["done"], record["found"]), ("whole", 10, []))
+        self.begin(what="register", serial_port="COM4")
+        self.assertEqual((self.record["running"], self.record["ended"]), (False, "closed"))
+
+    def test_network(self) -> None:
+        """Over a network the same, without a speed; an address that is not the shop's own, or no port, is refused."""
+        for asked, path in (({"host": "8.8.8.8", "port": 4001}, "host"), ({"host": "10.0.0.7"}, "port")):
+            answer = self.request("POST", SEARCH, {"what": "register", **asked})
+            self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, path))
+        self.assertEqual(self.network.asked, [])
+        answer = self.request("POST", SEARCH, {"what": "register", "host": "10.0.0.7", "port": 4001})
+        self.assertEqual((answer.status, answer.json["total"]), (202, 3))
+        self.network.refuse()
+        self.assertEqual(self.record["ended"], "closed")
+
+    def test_used(self) -> None:
+        """A line of another device is not opened, which is named; one's own is closed meanwhile and comes back."""
+        self.plug(UkrainianDevice, 115200)
+        dev_id = self.add("iron")
+        asked = {"what": "register", "serial_port": "com3"}
+        for body in (asked, {**asked, "dev_id": "other"}):
+            answer = self.request("POST", SEARCH, body)
+            self.assertEqual((answer.status, answer.json["res"], self.tried), (409, 2100, []))
+            self.assertIn("iron", answer.json["errortxt"] + answer.json.get("aq_errortxt", ""))
+        checks = self.shop.core.devices.by_id(dev_id).built
+        self.desk.done(checks.check())
+        self.assertEqual(self.tried, [115200])
+        self.begin(what="register", serial_port="COM3", dev_id=dev_id)
+        [found] = self.ended()["found"]
+        self.assertEqual((found["driver"], found["settings"]["baudrate"]), ("datecs", 115200))
+        self.desk.done(checks.check())
+        self.assertEqual(self.tried, [115200] * 3)
 
 
 class PingTests(SynchronousTestCase):

@@ -1100,12 +1100,21 @@ class DeviceFormTests(PageCase):
         self.assertIn("/dm/devices/new?kind=printer&driver=escpos", drivers)
         self.assertIn("There are no drivers", self.page("/dm/devices/new?kind=other").text)
         page = self.page("/dm/devices/new?kind=printer&driver=escpos")
-        self.assertEqual(
-            page.data["data"], {"kind": "printer", "driver": "escpos", "dev_id": "", "tries": True, "given": []}
-        )
+        told = {"kind": "printer", "driver": "escpos", "dev_id": "", "tries": True, "given": [], "finds": {}}
+        self.assertEqual(page.data["data"], told)
         self.assertEqual(len(page.all("form", id="settings")), 1)
         for wrong in ("kind=nothing", "kind=printer&driver=nothing"):
             self.assertEqual(self.page(f"/dm/devices/new?{wrong}").all("form", id="settings"), [])
+
+    def test_find_out(self) -> None:
+        """The form of a register that can be recognised has a button for it, with its texts; another one has none."""
+        for driver, there in (("datecs", True), ("maria", True), ("mg", False), ("prro", False)):
+            page = self.page(f"/dm/devices/new?kind=register&driver={driver}&s.baudrate=19200")
+            self.assertEqual(len(page.all("button", id="find-out")), int(there), driver)
+            self.assertEqual(bool(page.data["data"]["finds"]), there)
+        page = self.page("/dm/devices/new?kind=register&driver=ics&s.baudrate=19200")
+        self.assertEqual(page.all("input", id="s-baudrate")[0]["value"], "19200")
+        self.assertIn("Find out speed and model", page.text)
 
     def test_free_name(self) -> None:
         """The name that is offered is one that tills expect, or else one that is still free."""

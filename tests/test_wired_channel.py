@@ -87,6 +87,9 @@ class Told:
     async def open_drawer(self) -> None:
         """Open nothing."""
 
+    async def let_go(self) -> None:
+        """Nothing is open."""
+
     def close(self) -> None:
         """Nothing is open."""
 

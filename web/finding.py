@@ -11,7 +11,7 @@ from klein import Klein
 from twisted.web.iweb import IRequest
 
 from dmtwisted.finding.finder import Finder, Found
-from dmtwisted.finding.search import Search
+from dmtwisted.finding.search import Place, Search
 from web.answers import json_answer
 from web.management import answer_errors, lasting, read_object
 
@@ -23,10 +23,18 @@ class FoundHere(msgspec.Struct):
 
 
 class NewSearch(msgspec.Struct, forbid_unknown_fields=True):
-    """What to look for: printers in the computer's own private networks, or a terminal at the address `host`."""
+    """What to look for: printers in the computer's own private networks, a terminal at the address `host`, or the
+    protocol and speed of a hardware register.
 
-    what: Literal["printers", "terminals"]
+    A register is at `serial_port`, or at `host` and `port`. `dev_id` is the device whose settings are being changed,
+    which lets go of its line meanwhile.
+    """
+
+    what: Literal["printers", "terminals", "register"]
     host: Annotated[str, msgspec.Meta(max_length=45)] = ""
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    serial_port: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    dev_id: str = ""
 
 
 class FindingApi:
@@ -50,12 +58,15 @@ class FindingApi:
 
     @app.route("/dm/api/v3/search", methods=["POST"])
     async def begin(self, request: IRequest) -> bytes:
-        """Begin a search; 409 while one runs."""
+        """Begin a search; 409 while one runs, or when another device has the line of a register."""
         asked = read_object(request, NewSearch)
         if asked.what == "printers":
             await lasting(self._search.printers())
-        else:
+        elif asked.what == "terminals":
             self._search.terminals(asked.host.strip())
+        else:
+            place = Place(asked.host.strip(), asked.port, asked.serial_port.strip())
+            self._search.register(place, asked.dev_id)
         return json_answer(request, 202, self._search.record)
 
     @app.route("/dm/api/v3/search", methods=["DELETE"])

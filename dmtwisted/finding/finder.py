@@ -64,7 +64,7 @@ class Found(msgspec.Struct, frozen=True):
 
     title: str
     place: str
-    kind: Literal["printer", "terminal", ""]
+    kind: Literal["printer", "terminal", "register", ""]
     driver: str
     settings: dict[str, Any]
     device: str = ""
@@ -100,7 +100,7 @@ class Finder:
 
     def device_at(self, line: Line) -> str:
         """The name of the device that is there already; empty when there is none."""
-        return next((device.name for device in self.devices if _line_of(device) == line), "")
+        return next((device.name for device in self.devices if line_of(device) == line), "")
 
     def _of_port(self, port: SerialPort) -> Found:
         maker, kind = MAKERS.get(port.vendor or 0, ("", ""))
@@ -112,7 +112,7 @@ class Finder:
             kind="printer" if kind == PRINTER else "terminal" if kind == TERMINAL else "",
             driver=driver,
             settings={**settings, "profile": profile} if profile else settings,
-            device=self.device_at(("serial", _real(port.name))),
+            device=self.device_at(serial_line(port.name)),
         )
 
     def _of_usb(self, printer: UsbPrinter) -> Found | None:
@@ -139,19 +139,26 @@ def family_of(name: str) -> tuple[str, str]:
     return ("escpos", "citizen") if "bixolon" in name.lower() else ("", "")
 
 
-def _line_of(device: Device) -> Line:
+def line_of(device: Device) -> Line:
+    """Where a device is; empty when that is not known."""
     settings: dict[str, Any] = msgspec.to_builtins(device.settings)
     match settings.get("interface"):
         case "tcp":
-            usual = RAW_PORT if device.kind == PRINTER else USUAL_PORTS.get(device.row.driver, 0)
+            own = getattr(device.settings, "usual_port", 0)
+            usual = RAW_PORT if device.kind == PRINTER else USUAL_PORTS.get(device.row.driver, own)
             return ("tcp", settings.get("host"), settings.get("port") or usual)
         case "serial":
-            return ("serial", _real(str(settings.get("serial_port"))))
+            return serial_line(str(settings.get("serial_port")))
         case "usb":
             return ("usb", settings.get("device_file"))
         case "cups" | "windows" as interface:
             return (interface, settings.get("host") or "", settings.get("queue"))
     return ()
+
+
+def serial_line(port: str) -> Line:
+    """The line of a serial port, whatever name leads to it."""
+    return ("serial", _real(port))
 
 
 def _real(port: str) -> str:

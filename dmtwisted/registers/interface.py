@@ -157,6 +157,9 @@ class OnALine(Protocol):
         :raises Refused: 5074 when the operation is not open.
         """
 
+    async def let_go(self) -> None:
+        """Close the line until its next use, in a turn of the device."""
+
 
 @runtime_checkable
 class TellsMarks(Protocol):

@@ -54,24 +54,36 @@ class Probe:
     speeds: tuple[int, ...] = SPEEDS
 
 
-async def find_out(reactor: Any, port: str, probes: Sequence[Probe]) -> Found | None:
+def attempts(probes: Sequence[Probe]) -> int:
+    """How often `find_out` asks at most."""
+    return sum(speed in probe.speeds for speed in SPEEDS for probe in probes)
+
+
+async def find_out(
+    reactor: Any, port: str, probes: Sequence[Probe], asked: Callable[[], object] = lambda: None
+) -> Found | None:
     """Which register is at a serial port; `None` when none answers.
 
+    :param asked: called after each attempt.
     :raises NotReached: the port cannot be opened.
     """
     for speed in SPEEDS:
         for probe in probes:
             if speed in probe.speeds:
                 found = await _asked(SerialEndpoint(reactor, probe.line(port, speed)), reactor, probe)
+                asked()
                 if found is not None:
                     return replace(found, baudrate=speed)
     return None
 
 
-async def find_out_there(reactor: Any, endpoint: IStreamClientEndpoint, probes: Sequence[Probe]) -> Found | None:
+async def find_out_there(
+    reactor: Any, endpoint: IStreamClientEndpoint, probes: Sequence[Probe], asked: Callable[[], object] = lambda: None
+) -> Found | None:
     """Which register is at a network address, as `find_out`."""
     for probe in probes:
         found = await _asked(endpoint, reactor, probe)
+        asked()
         if found is not None:
             return found
     return None

@@ -133,6 +133,12 @@ class KeptLine(Generic[_Register]):
         if self._link is not None and not self._link.gone and self._link.transport is not None:
             drop(self._link.transport)
 
+    async def let_go(self) -> None:
+        """As `drop`, and return when the line is closed."""
+        self.drop()
+        if self._link is not None and not self._link.gone:
+            await self._link.lost
+
     def close(self) -> None:
         """Close the line for good."""
         self._closed = True

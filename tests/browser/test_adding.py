@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Mapping
+from typing import Any
 
 from dmtwisted.lab.children import environment
 from tests.browser.case import BrowserCase
@@ -252,3 +253,47 @@ class FoundTests(BrowserCase):
         self.click("#found-there li:has-text('ZVT') a")
         self.see("#settings")
         self.assertEqual((self.page.input_value("#s-host"), self.page.input_value("#s-port")), ("127.0.0.1", "20007"))
+
+    def test_register(self) -> None:
+        """A register is recognised from its form; another driver's leads to that form, and nobody there is told."""
+        host, _, port = self.simulate("register", "--protocol", "datecs").partition(":")
+        self.go(f"/dm/devices/new?kind=register&driver=datecs_classic&s.host={host}&s.port={port}")
+        self.click("#find-out")
+        self.click("#outcome a:has-text('Додати з цим драйвером')")
+        self.page.wait_for_url("**driver=datecs&**")
+        self.see("#settings")
+        self.assertEqual(self.page.input_value("#s-port"), port)
+        self.click("#find-out")
+        self.see("#outcome.done:has-text('FP-101')")
+        self.picture("register-found")
+        self.fill("#s-port", "")
+        self.click("#find-out")
+        self.see("#s-port[aria-invalid='true']:focus")
+        self.fill("#s-port", "9")
+        self.click("#find-out")
+        self.see("#outcome.failed:has-text('не відкрити')")
+
+    def test_register_speed(self) -> None:
+        """The speed that is found is filled into the form; the search, which needs a port, is played here."""
+        found = {"title": "FP-3530T", "place": "COM3", "kind": "register", "driver": "datecs_classic", "device": ""}
+        settings = {"interface": "serial", "serial_port": "COM3", "baudrate": 19200}
+        record = {"what": "register", "places": ["COM3"], "done": 6, "total": 10, "found": []}
+        ended = {"running": False, "ended": "whole", "found": [{**found, "settings": settings, "answers": True}]}
+        asked: list[object] = []
+
+        def search(route: Any) -> None:
+            if route.request.method == "POST":
+                asked.append(route.request.post_data_json)
+                route.fulfill(status=202, json={**record, "running": True, "ended": ""})
+            else:
+                route.fulfill(json={**record, **ended})
+
+        self.page.route("**/dm/api/v3/search", search)
+        self.go("/dm/devices/new?kind=register&driver=datecs_classic&s.interface=serial")
+        self.click("#find-out")
+        self.see("#s-serial_port[aria-invalid='true']:focus")
+        self.fill("#s-serial_port", "COM3")
+        self.click("#find-out")
+        self.see("#outcome.done:has-text('FP-3530T, швидкість 19200')")
+        self.assertEqual(self.page.input_value("#s-baudrate"), "19200")
+        self.assertEqual(asked, [{"what": "register", "dev_id": "", "serial_port": "COM3"}])

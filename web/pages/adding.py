@@ -34,7 +34,12 @@ FOUND_SCRIPT = {
 }
 """The same for the script of what is found."""
 
-GIVEN = frozenset({"interface", "host", "port", "serial_port", "device_file", "queue", "profile"})
+REGISTER_FOUND_SCRIPT = {
+    name: f"find_out_{name}" for name in ("nobody", "closed", "late", "cancelled", "speed", "save", "other", "add")
+}
+"""The same for the button that finds out which register is there."""
+
+GIVEN = frozenset({"interface", "host", "port", "serial_port", "baudrate", "device_file", "queue", "profile"})
 """Settings that a link may fill in: where a device is, and its family."""
 
 LONGEST_GIVEN = 200

@@ -30,6 +30,7 @@ from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSett
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.documents.accounts import TABLES, spreadsheet
 from dmtwisted.documents.qr import receipt_qr
+from dmtwisted.finding.search import RECOGNISED
 from dmtwisted.hooks.subscribers import place_of
 from dmtwisted.messages.kinds import EventType
 from dmtwisted.registers.customers import HANDED_OUT
@@ -51,7 +52,15 @@ from web.gate import base_of, report_refusal
 from web.hooks import shown_hooks
 from web.mail import letters_of
 from web.pages import receipts, search, selling
-from web.pages.adding import BANKS, FOUND_SCRIPT, MAKERS, REGISTER_SCRIPT, carried, given_in
+from web.pages.adding import (
+    BANKS,
+    FOUND_SCRIPT,
+    MAKERS,
+    REGISTER_FOUND_SCRIPT,
+    REGISTER_SCRIPT,
+    carried,
+    given_in,
+)
 from web.pages.board import board_of
 from web.pages.dated import dated_part
 from web.pages.day import Figures
@@ -570,6 +579,7 @@ class PageSite:
             bank=next((bank for bank in BANKS if bank.id == query.get("bank")), None),
             makers=MAKERS,
             said={name: speaker(self._pages.language(request))(key) for name, key in FOUND_SCRIPT.items()},
+            finds=self._finds(request, chosen),
             usual_name=self._usual_name(kind),
             known_names={**self._known_names(request), "profile": list(PROFILES)},
         )
@@ -616,7 +626,15 @@ class PageSite:
             proposals=proposals(device.settings, day_of(now)),
             known_names={**self._known_names(request), "profile": list(PROFILES)},
             dated=dated_part(device.settings, day_of(now)) if isinstance(device.settings, RegisterSettings) else None,
+            finds=self._finds(request, device.driver),
         )
+
+    def _finds(self, request: IRequest, driver: Driver | None) -> dict[str, str]:
+        """The texts of the button that finds out which register is there; empty for a driver that none finds."""
+        if driver is None or driver.kind != REGISTER or driver.name not in RECOGNISED:
+            return {}
+        say = speaker(self._pages.language(request))
+        return {name: say(key) for name, key in REGISTER_FOUND_SCRIPT.items()}
 
     def _known_names(self, request: IRequest) -> dict[str, list[str]]:
         """Names for the settings `batch.terminal`, `batch.printer`, `spare`."""

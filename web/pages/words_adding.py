@@ -85,6 +85,22 @@ ADDING: dict[str, tuple[str, str]] = {
         "Цей комп’ютер не має локальної мережі, у якій можна шукати",
         "This computer has no local network to search",
     ),
+    # which register is there
+    "find_out": ("Дізнатися швидкість і модель", "Find out speed and model"),
+    "find_out_nobody": (
+        "Ніхто не відповів. Перевірте, що касу ввімкнено, кабель і порт.",
+        "Nobody answered. See that the register is on, and check cable and port.",
+    ),
+    "find_out_closed": (
+        "Цю лінію не відкрити. Перевірте порт чи адресу й чи не зайняла їх інша програма.",
+        "This line cannot be opened. Check the port or the address, and whether another program uses it.",
+    ),
+    "find_out_late": ("Час вийшов: перевірено не все", "Time is up: not everything was tried"),
+    "find_out_cancelled": ("Пошук зупинено", "The search was stopped"),
+    "find_out_speed": ("швидкість", "speed"),
+    "find_out_save": ("Натисніть «Зберегти».", "Press “Save”."),
+    "find_out_other": ("Для цього апарата потрібен інший драйвер.", "This register needs another driver."),
+    "find_out_add": ("Додати з цим драйвером", "Add it with that driver"),
     # a terminal by its bank, a printer by its maker
     "which_bank": ("Чий термінал?", "Which bank is it from?"),
     "which_maker": ("Чий принтер?", "Who made it?"),

@@ -235,3 +235,68 @@ form.addEventListener("submit", (event) => {
 $("#check")?.addEventListener("click", () => once($("#check"), async () => {
   if (readable()) await tried($("#check").textContent, false);
 }));
+
+// Which register is there
+
+const SEARCH = "/dm/api/v3/search";
+const EVERY_MS = 500;
+
+const fieldOf = (name) => fieldsIn(form).find((field) => field.dataset.field === name);
+
+/** Where the register is, as the form says. */
+function place() {
+  const settings = collect(form);
+  return settings.interface === "serial"
+    ? { serial_port: settings.serial_port.trim() }
+    : { host: settings.host.trim(), port: settings.port };
+}
+
+function foundRegister([found], ended) {
+  if (!found) {
+    say(data.finds[ended === "whole" ? "nobody" : ended], "failed");
+    return;
+  }
+  const { baudrate } = found.settings;
+  const speed = baudrate ? `, ${data.finds.speed} ${baudrate}` : "";
+  const mine = found.driver === data.driver;
+  say(`${found.title}${speed}`, mine ? "done" : "failed");
+  if (mine) {
+    if (baudrate) $("input", fieldOf("baudrate")).value = baudrate;
+    $("#outcome").append(make("p", {}, data.finds.save));
+    return;
+  }
+  const asked = new URLSearchParams({ kind: "register", driver: found.driver });
+  for (const [name, value] of Object.entries(found.settings)) asked.set(`s.${name}`, value);
+  const link = make("a", { class: "button", href: `/dm/devices/new?${asked}` }, data.finds.add);
+  $("#outcome").append(make("p", {}, data.finds.other), make("p", { class: "row" }, link));
+}
+
+async function findOut(title) {
+  clearMistakes();
+  const there = place();
+  if (there.serial_port === "") {
+    showMistake("settings.serial_port", words.needed);
+    return;
+  }
+  let { status, json } = await askOrNull("POST", SEARCH, { what: "register", dev_id: data.dev_id, ...there });
+  if (status === 422) {
+    for (const { path, text } of json.errors) showMistake(`settings.${path}`, text);
+    return;
+  }
+  if (status !== 202) {
+    await explain(json, title);
+    return;
+  }
+  say(words.working);
+  const bar = make("progress", { max: json.total, "aria-label": title });
+  $("#outcome").append(bar);
+  while (json?.running) {
+    bar.value = json.done;
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+    ({ json } = await askOrNull("GET", SEARCH));
+  }
+  if (json?.found) foundRegister(json.found, json.ended);
+  else await explain(json, title);
+}
+
+$("#find-out")?.addEventListener("click", () => once($("#find-out"), () => findOut($("#find-out").textContent)));

@@ -17,12 +17,16 @@ from pathlib import Path
 
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.carrying import at_keeping_points, keeping_rounds
-from dmtwisted.lab.crash.rounds import RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
-from dmtwisted.lab.crash.scenes import SCENES, open_shift
+from dmtwisted.lab.crash.rounds import EVERY, RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
+from dmtwisted.lab.crash.scenes import open_shift
 from dmtwisted.lab.crash.shop import Shop
+from dmtwisted.lab.crash.wired import DARK, MACHINES, WIRED, Moment, WiredShop, moments
 
 AT_POINTS, AT_RANDOM, BESIDE_TASKS = 60, 100, 20
 """Rounds of one part: few, so that a shop's books stay short, but enough to make up for opening the shop."""
+
+WIRED_SHARE = 5
+"""One random kill of so many meets a document that is open on a hardware register."""
 
 LOOK = 1.0
 """Seconds between two looks at the progress."""
@@ -54,6 +58,15 @@ def _random(turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Ta
         Lab(shop, tallies, stop).at_random(turns)
 
 
+def _wired(
+    rounds: Sequence[Round], turns: Sequence[Moment], folder: Path, tallies: list[Tally], stop: threading.Event
+) -> None:
+    with WiredShop(folder) as shop:
+        lab = Lab(shop, tallies, stop)
+        lab.at_points(rounds)
+        lab.at_moments(shop, turns)
+
+
 def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False) -> list[Part]:
     """All parts; the same parts in the same order for the same seed.
 
@@ -61,7 +74,12 @@ def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), aw
         documents whose answer was lost again offline.
     """
     found = []
-    turns, strikes = plan(seed, rounds, pairs_of(points)), blows(seed, at_random, away)
+    whole = plan(seed, rounds, pairs_of(points))
+    of_registers = {scene.name for scene in WIRED}
+    turns = [turn for turn in whole if turn.scene not in of_registers]
+    wired = [turn for turn in whole if turn.scene in of_registers]
+    met = moments(seed, at_random // WIRED_SHARE)
+    strikes = blows(seed, at_random - len(met), away)
     beside = keeping_rounds(rounds, points)
     for first in range(0, len(turns), AT_POINTS):
         some = turns[first : first + AT_POINTS]
@@ -69,6 +87,10 @@ def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), aw
     for n, first in enumerate(range(0, len(strikes), AT_RANDOM)):
         struck = strikes[first : first + AT_RANDOM]
         found.append(Part(len(struck), partial(_random, struck, away and n % 2 == 1)))
+    for first in range(0, max(len(wired), len(met)), AT_POINTS):
+        last = first + AT_POINTS
+        open_ones = met[first:last]
+        found.append(Part(len(wired[first:last]) + len(open_ones), partial(_wired, wired[first:last], open_ones)))
     for first in range(0, len(beside), BESIDE_TASKS):
         kept = beside[first : first + BESIDE_TASKS]
         found.append(Part(len(kept), partial(at_keeping_points, kept)))
@@ -131,7 +153,8 @@ class Crew:
 
     def score(self) -> list[Tally]:
         """The results of each point so far, in the order of the scenes."""
-        order = [(scene.name, point) for scene in SCENES for point in scene.points]
+        order = [(scene.name, point) for scene in EVERY for point in scene.points]
+        order += [(f"open on {name}", point) for name in MACHINES for point in (RANDOM, DARK)]
         order += [("load", RANDOM), *((point.partition(".")[0], point) for point in BESIDE)]
         whole: dict[tuple[str, str], Tally] = {}
         for part in self._parts:

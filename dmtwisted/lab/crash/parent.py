@@ -40,6 +40,7 @@ AHEAD = (
     "dmtwisted.store.sqlite.store",
     "dmtwisted.printing.service",
     "dmtwisted.registers.engine",
+    "dmtwisted.registers.wired.register",
     "dmtwisted.terminals.caisse_ap.driver",
     "dmtwisted.terminals.concert_v2.driver",
     "dmtwisted.terminals.ecr17.driver",

@@ -15,6 +15,10 @@ from dmtwisted.lab.children import BenchFailed, NotStarted
 from dmtwisted.lab.crash.books import Findings
 from dmtwisted.lab.crash.scenes import LOAD, PATIENCE, SCENES, Play, Scene
 from dmtwisted.lab.crash.shop import Shop
+from dmtwisted.lab.crash.wired import DARK, SLOW_MS, WIRED, Moment, WiredShop
+
+EVERY = (*SCENES, *WIRED)
+"""All scenes; those of hardware registers need a shop of their own."""
 
 RANDOM = "at random"
 """The name of rounds without a point."""
@@ -144,7 +148,7 @@ def blows(seed: int, number: int, away: bool = False) -> list[Blow]:
 
 def pairs_of(points: Sequence[str]) -> list[tuple[Scene, str]]:
     """Each scene with each of its points, or with those of ``points`` only."""
-    return [(scene, point) for scene in SCENES for point in scene.points if not points or point in points]
+    return [(scene, point) for scene in EVERY for point in scene.points if not points or point in points]
 
 
 class Lab:
@@ -156,7 +160,7 @@ class Lab:
 
     def __init__(self, shop: Shop, tallies: list[Tally], stop: threading.Event) -> None:
         self._shop, self._tallies, self._stop = shop, tallies, stop
-        self._scenes = {scene.name: scene for scene in SCENES}
+        self._scenes = {scene.name: scene for scene in EVERY}
         self._then = ""
         """The point to die at after the next start."""
 
@@ -242,7 +246,8 @@ class Lab:
         tally.by_hand += len(by_hand) - shop.by_hand
         tally.found += by_hand[shop.by_hand :]
         tally.looked += looked - shop.looked
-        if looked > shop.looked and tally.point != RANDOM and tally.point not in self._scenes[tally.scene].eyes:
+        scene = self._scenes.get(tally.scene)
+        if looked > shop.looked and scene is not None and tally.point not in scene.eyes:
             tally.by_hand += looked - shop.looked
             tally.found.append(f"by hand: {tally.point}: its outcome is durable, and it was left to a person")
         shop.by_hand, shop.looked = len(by_hand), looked
@@ -258,6 +263,32 @@ class Lab:
             if self._stop.is_set() or not tally.sound:
                 return
             self._volley(turns[first : first + VOLLEY], tally)
+
+    def at_moments(self, shop: WiredShop, turns: Sequence[Moment]) -> None:
+        """Kill in the middle of documents of hardware registers, until a fault is found."""
+        for turn in turns:
+            if self._stop.is_set() or not all(tally.sound for tally in self._tallies):
+                return
+            tally = Tally(turn.scene, DARK if turn.dark else RANDOM)
+            self._tallies.append(tally)
+            self._moment(shop, turn, tally)
+
+    def _moment(self, shop: WiredShop, turn: Moment, tally: Tally) -> None:
+        shop.calm()
+        machine, faults = shop.machines[turn.name], Findings()
+        number = machine.state()["number"]
+        machine.set_rules({"on": turn.kind, "then": "accept", "delay_ms": SLOW_MS})
+        with ThreadPoolExecutor(1) as threads:
+            playing = threads.submit(turn.play(), shop)
+            turn.awaited(shop, number)
+            tally.rounds += 1
+            tally.killed += shop.kill("service")
+            if turn.dark:
+                machine.cut_power(turn.dark)
+            self._look_after(playing, faults)
+        # The kill may come after the answer.
+        self._raise_up(faults)
+        self._close(tally, faults)
 
     def _volley(self, turns: Sequence[Blow], tally: Tally) -> None:
         shop, faults, rest = self._shop, Findings(), threading.Event()
@@ -292,7 +323,7 @@ class Lab:
 
 def table(tallies: Sequence[Tally]) -> str:
     """The verdicts as text."""
-    wide = max(len(scene.name) for scene in SCENES)
+    wide = max(len(scene.name) for scene in EVERY)
     counts = f"{'rounds':>6} {'killed':>6} {'lost':>5} {'doubled':>7} {'by hand':>7} {'looked':>6}"
     lines = [f"{'scene':<{wide}}  {'point':<26} {counts}  verdict"]
     lines += [

@@ -44,7 +44,8 @@ class Scene:
     """Points after which only a person can see the outcome; elsewhere it counts as a fault."""
 
 
-def _pause() -> None:
+def pause() -> None:
+    """Wait a moment before a repeat."""
     time.sleep(0.05)
 
 
@@ -70,9 +71,7 @@ def _numbers(answer: dict[str, Any]) -> tuple[int, str] | None:
     return (int(answer["info"]["docno"]), answer["info"]["doccode"]) if answer["res"] == 0 else None
 
 
-def _fiscal(
-    shop: Shop, body: dict[str, object], path: str = "/dm/execute", again: Callable[[], None] = _pause
-) -> Any:
+def _fiscal(shop: Shop, body: dict[str, object], path: str = "/dm/execute", again: Callable[[], None] = pause) -> Any:
     """The last answer to a task with a tag, which is repeated until the outcome is clear."""
     wire = shop.wire()
     try:
@@ -81,7 +80,7 @@ def _fiscal(
         wire.close()
 
 
-def _sell(shop: Shop, again: Callable[[], None] = _pause, refusable: bool = False) -> None:
+def _sell(shop: Shop, again: Callable[[], None] = pause, refusable: bool = False) -> None:
     kopecks = shop.next_sum()
     mark = shop.next_mark(kopecks)
     body = _receipt(shop, kopecks, mark=mark)
@@ -173,7 +172,7 @@ def offline(shop: Shop) -> None:
         # A receipt that may have been sent is never issued offline: it needs the line.
         if time.monotonic() > begun + 8:
             shop.link.mend()
-        _pause()
+        pause()
 
     shop.link.cut()
     try:
@@ -205,7 +204,7 @@ def made_again(shop: Shop) -> None:
 def _changed(shop: Shop, after_lost_answer: str) -> None:
     """Set what the register does when an answer is lost."""
     changes = {"settings": {"offline_after_lost_answer": after_lost_answer}}
-    _patiently(partial(shop.ask, "PATCH", f"/dm/api/v3/devices/{shop.ids[REGISTER]}", changes))
+    patiently(partial(shop.ask, "PATCH", f"/dm/api/v3/devices/{shop.ids[REGISTER]}", changes))
 
 
 def paper(shop: Shop) -> None:
@@ -229,7 +228,7 @@ def payment(shop: Shop, wire: str) -> None:
     shop.add(TillTask(kopecks, heard, terminal=wire, why=why))
     if heard == PERSON:
         # The terminal accepts nothing else before a person has looked.
-        _patiently(partial(shop.settle, wire))
+        patiently(partial(shop.settle, wire))
 
 
 def lost_payment(shop: Shop, wire: str) -> None:
@@ -244,7 +243,7 @@ def untaken_payment(shop: Shop, wire: str) -> None:
         payment(shop, wire)
 
 
-def _patiently(ask: Callable[[], object]) -> None:
+def patiently(ask: Callable[[], object]) -> None:
     """Ask until the service answers."""
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -253,7 +252,7 @@ def _patiently(ask: Callable[[], object]) -> None:
         except (OSError, http.client.HTTPException, BenchFailed):
             if time.monotonic() > deadline:
                 raise
-            _pause()
+            pause()
         else:
             return
 
@@ -273,7 +272,7 @@ def _pay(shop: Shop, asking: TillConnection, terminal: str, kopecks: int) -> tup
         except (OSError, http.client.HTTPException):
             # The customer may have paid: first query the payment, and only then start a new one.
             stored, unclear = True, 0.0
-            _pause()
+            pause()
             continue
         res = answer["res"]
         if res == 0:
@@ -294,7 +293,7 @@ def _pay(shop: Shop, asking: TillConnection, terminal: str, kopecks: int) -> tup
                 return PERSON, shown(answer)
         elif res not in SAYS_NOTHING and answer["res_action"] == 3:
             return REFUSED, shown(answer)
-        _pause()
+        pause()
     raise BenchFailed(f"the payment {key} at {terminal} did not end within {PATIENCE:.0f} s: {shown(answer)}")
 
 

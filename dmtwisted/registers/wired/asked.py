@@ -82,6 +82,10 @@ class AskedMachine(Generic[_Register]):
         """How many lines were opened: see `IMachine`."""
         return self._line.opened
 
+    async def let_go(self) -> None:
+        """Close the line until its next use."""
+        await self._line.let_go()
+
     def close(self) -> None:
         """Close the line."""
         self._line.close()

@@ -168,5 +168,8 @@ class IMachine(Interface):
     async def open_drawer() -> None:
         """Open the cash drawer."""
 
+    async def let_go() -> None:
+        """Close the line until its next use."""
+
     def close() -> None:
-        """Close the line."""
+        """Close the line for good."""

@@ -140,6 +140,9 @@ class MgMachine:
         """Open the cash drawer."""
         await self._register.proceed("openbox")
 
+    async def let_go(self) -> None:
+        """As `close`."""
+
     def close(self) -> None:
         """Every request has a connection of its own; none is left."""
 

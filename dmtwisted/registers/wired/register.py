@@ -154,6 +154,10 @@ class WiredRegister(SoftwareRegister):
             "differs": told(self._books.differing)._asdict() if self._books.differing else None,
         }
 
+    async def let_go(self) -> None:
+        """Close the line until its next use: see `OnALine`."""
+        await self._machine.let_go()
+
     def close(self) -> None:
         """Close the line."""
         super().close()

@@ -404,6 +404,10 @@ class DatecsMachine(Generic[_Register]):
         await self._tidy(register)
         await register.do(command, limit)
 
+    async def let_go(self) -> None:
+        """Close the line until its next use."""
+        await self._line.let_go()
+
     def close(self) -> None:
         """Close the line."""
         self._line.close()
