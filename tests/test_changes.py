@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -23,6 +24,7 @@ from dmtwisted.changes import CALLER, LONGEST_VALUE, Action, Area, By, Caller, C
 from dmtwisted.commands import tls
 from dmtwisted.commands.main import main
 from dmtwisted.config import TlsConfig
+from dmtwisted.hooks.lanes import HOOK, Told
 from dmtwisted.registers.customers import MAIL
 from dmtwisted.store.carry.checking import check
 from dmtwisted.store.migrate import upgrade
@@ -59,6 +61,9 @@ NO_CHANGE = {
     "POST /dm/api/v3/operations/{n}/slip": "prints: a job of its own in the journal of operations",
     "POST /dm/api/v3/mail/test": "sends a letter that nothing is stored of",
     "POST /dm/api/v3/mail/{n}/retry": "tries a letter again",
+    "POST /dm/api/v3/webhooks/{id}/test": "sends an event that nothing is stored of",
+    "POST /dm/api/v3/webhooks/{id}/dead/retry": "tries events again",
+    "POST /dm/api/v3/webhooks/{id}/dead/{n}/retry": "tries an event again",
     "DELETE /dm/api/v3/search": "ends a search, which stores nothing",
     "POST /dm/api/v3/search": "looks for devices, which stores nothing",
     "POST /dm/api/v3/tax-key": "examines a key that is not stored",
@@ -183,6 +188,21 @@ class RouteTests(ChangeCase):
         self.successResultOf(Deferred.fromCoroutine(posted))
         return self.request("DELETE", "/dm/api/v3/mail/1")
 
+    def webhook(self, method: str = "POST", path: str = "", body: object = None) -> HttpAnswer:
+        """A subscriber, and what becomes of it."""
+        url = "/dm/api/v3/webhooks"
+        made = self.request("POST", url, {"name": "books", "url": "https://books.example/in"})
+        return self.request(method, f"{url}/{made.json['id']}{path}", body) if method != "POST" or path else made
+
+    def removed_event(self) -> HttpAnswer:
+        """An event for a subscriber that a person removes."""
+        id = self.webhook().json["id"]
+        told = Told(id, "1-ab", "document.made", 0, b"{}")
+        dead = Letter(HOOK, 1, int(MORNING) * 1000, msgspec.json.encode(told))
+        self.successResultOf(Deferred.fromCoroutine(self.shop.store.post([dead])))
+        self.successResultOf(Deferred.fromCoroutine(self.shop.store.put_letter(1, 0, True, "away")))
+        return self.request("DELETE", f"/dm/api/v3/webhooks/{id}/dead/1")
+
     def posted_receipt(self) -> HttpAnswer:
         """A receipt that a person sends to a customer."""
         members = {"smtp_host": "mail.example.com", "mail_from": "shop@example.com"}
@@ -304,6 +324,19 @@ RECORDED: dict[str, tuple[Area, Action, Callable[[RouteTests], HttpAnswer]]] = {
     ),
     f"POST {V3}/receipts/{{dev_id}}/{{number}}/mail": (Area.MAIL, Action.CREATED, RouteTests.posted_receipt),
     f"DELETE {V3}/mail/{{n}}": (Area.MAIL, Action.DELETED, RouteTests.removed_letter),
+    f"POST {V3}/webhooks": (Area.WEBHOOK, Action.CREATED, RouteTests.webhook),
+    f"PATCH {V3}/webhooks/{{id}}": (
+        Area.WEBHOOK,
+        Action.CHANGED,
+        lambda case: case.webhook("PATCH", "", {"name": "accounts"}),
+    ),
+    f"DELETE {V3}/webhooks/{{id}}": (Area.WEBHOOK, Action.DELETED, lambda case: case.webhook("DELETE")),
+    f"POST {V3}/webhooks/{{id}}/rotate": (
+        Area.WEBHOOK,
+        Action.REPLACED,
+        lambda case: case.webhook("POST", "/rotate", {}),
+    ),
+    f"DELETE {V3}/webhooks/{{id}}/dead/{{n}}": (Area.WEBHOOK, Action.DELETED, RouteTests.removed_event),
     f"PUT {V3}/training/clock": (
         Area.TRAINING,
         Action.CHANGED,

@@ -8,6 +8,7 @@ import msgspec
 from klein import Klein
 from twisted.web.iweb import IRequest
 
+from dmtwisted.changes import Action, Area
 from dmtwisted.clock import stamp17
 from dmtwisted.core import Core
 from dmtwisted.hooks.service import Dead
@@ -259,8 +260,10 @@ class HookApi:
     @app.route("/dm/api/v3/webhooks/<id>/dead/<int:n>", methods=["DELETE"])
     async def drop(self, request: IRequest, id: str, n: int) -> bytes:
         """Remove one of these events: its subscriber never gets it."""
+        one = self._one(id)
         if not await lasting(self._hooks.drop(id, n)):
             raise HttpRefusal(404, NO_SUCH_LETTER)
+        await self._core.changes.keep(Area.WEBHOOK, Action.DELETED, subject=f"{one.name}: {n}")
         request.setResponseCode(204)
         return b""
 
