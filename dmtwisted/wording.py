@@ -16,6 +16,7 @@ from functools import cache
 from dmtwisted.results import Refused, Res, Text
 from protocols.errors import Garbled, Silent
 from protocols.hiding import shown
+from protocols.registers.troubles import DeviceRefused, LeftOpen
 
 
 def wording(problem: object) -> Text:
@@ -27,6 +28,10 @@ def wording(problem: object) -> Text:
     en = str(problem) or ("" if isinstance(problem, str) else type(problem).__name__)
     if isinstance(problem, Silent):
         return Text(f"немає відповіді за {problem.seconds:g} с", en)
+    if isinstance(problem, DeviceRefused):
+        return Text(f"реєстратор відмовив: {problem.code} {problem.meaning.ukrainian}", en)
+    if isinstance(problem, LeftOpen):
+        return Text(f"документ на реєстраторі лишився відкритим: {wording(problem.refusal).uk}", en)
     if isinstance(problem, Garbled):
         # What exactly was wrong with the bytes is for who reads the log.
         return Text(f"незрозуміла відповідь: {shown(problem.data)}" if problem.data else "незрозуміла відповідь", en)

@@ -46,12 +46,14 @@ class IronShop(Shop):
     :param machine: in place of the MG register.
     """
 
+    driver = "mg"
+
     def __init__(self, case: SynchronousTestCase, machine: IMachine | None = None, **settings: Any) -> None:
         self.desk: BreakingDesk | None = None
         self._machine = machine
         super().__init__(case)
         given = {"host": "10.0.0.7", "default_taxgrp": 1, **settings}
-        adding = self.core.devices.add("iron", REGISTER, "mg", given, confirm_real=True)
+        adding = self.core.devices.add("iron", REGISTER, self.driver, given, confirm_real=True)
         self._case.successResultOf(Deferred.fromCoroutine(adding))
 
     def _open(self) -> Core:

@@ -141,6 +141,15 @@ class CommandTests(SynchronousTestCase):
         self.assertEqual(maria.Sell.decode(cheaper.encode()), cheaper)
         self.assertEqual(maria.tax_mark("А", 0, 2000), "А02000")
 
+    def test_card_slip(self) -> None:
+        """Each value stands behind two digits with its length."""
+        slip = maria.CardSlip(("Банк", "", "012345678901"))
+        self.assertEqual(slip.encode(), "PSDt04Банк0012012345678901".encode("cp866"))
+        self.assertEqual(maria.CardSlip.decode(slip.encode()), slip)
+        self.assertRaises(ValueError, maria.CardSlip(("x" * 41,)).encode)
+        for text in (b"PSDt05abcd", b"PSDtx", b"PSDt0"):
+            self.assertRaises(ValueError, maria.CardSlip.decode, text)
+
     def test_fields(self) -> None:
         """What does not fit is refused before anything is sent."""
         for command in (
@@ -175,7 +184,9 @@ class CommandTests(SynchronousTestCase):
 
 def sample(kind: Any) -> Any:
     """A record whose fields all have values of their own."""
-    values = {}
+    values: dict[str, Any] = {}
     for number, (name, each) in enumerate(formats(kind).items(), 1):
-        values[name] = number % 10 if isinstance(each, maria.Digits | maria.RawByte) else f"{number % 10}"
+        text = f"{number % 10}"
+        digit = isinstance(each, maria.Digits | maria.RawByte)
+        values[name] = number % 10 if digit else (text, "") if isinstance(each, maria.Values) else text
     return kind(**values)

@@ -63,6 +63,20 @@ class SteeringTests(SynchronousTestCase):
         self.rule("cash_out", "silent")
         self.assertEqual(self.steer("Close"), Fault(What.UNHEARD))
 
+    def test_refused_line(self) -> None:
+        """A document that is to be refused is refused at a line, and what breaks the line still strikes the close."""
+        self.iron.write_article(1, Article("Хліб", 0))
+        self.iron.open(Kind.SALE)
+        self.rule("sale", "lost_after")
+        self.assertIsNone(self.steer("Sell"))
+        self.assertEqual(self.steer("Close"), Fault(What.BROKEN_AFTER))
+        self.rule("return", "refuse")
+        self.assertIsNone(self.steer("Sell"))
+        self.iron.sell(1, 1000, 100)
+        self.rule("sale", "refuse")
+        self.assertIsNone(self.steer("Sell"))
+        self.assertIs(self.assertRaises(Refuses, self.iron.sell, 1, 1000, 100).why, Why.PAPER)
+
     def test_payment_registers(self) -> None:
         """Where no command closes a document, its payment registers it."""
         steer = ByScenario(self.iron, self.scenario, closes=False)

@@ -15,6 +15,10 @@ from dmtwisted.devices.driver import Driver, Surroundings
 from dmtwisted.printing.drivers.escpos import DRIVER as ESCPOS
 from dmtwisted.printing.drivers.star import DRIVER as STAR
 from dmtwisted.printing.drivers.training import DRIVER as TRAINING_PRINTER
+from dmtwisted.registers.drivers.datecs import DRIVER as DATECS
+from dmtwisted.registers.drivers.datecs_classic import DRIVER as DATECS_CLASSIC
+from dmtwisted.registers.drivers.ics import DRIVER as ICS
+from dmtwisted.registers.drivers.maria import DRIVER as MARIA
 from dmtwisted.registers.drivers.mg import DRIVER as MG
 from dmtwisted.registers.drivers.prro import DRIVER as PRRO
 from dmtwisted.registers.drivers.training import DRIVER as TRAINING_REGISTER
@@ -33,7 +37,11 @@ from protocols.serial import TcpEndpoint
 from protocols.simulators.bpos1 import Bpos1Device
 from protocols.simulators.caisse_ap import CaisseApDevice
 from protocols.simulators.concert_v2 import ConcertDevice
+from protocols.simulators.datecs_classic_register import ClassicDevice
+from protocols.simulators.datecs_register import UkrainianDevice
 from protocols.simulators.ecr17 import Ecr17Device
+from protocols.simulators.ics_register import IcsDevice
+from protocols.simulators.maria_register import MariaDevice
 from protocols.simulators.printer import simulated_printer
 from protocols.simulators.printer_port import PrinterPort
 from protocols.simulators.privatbank_json import PrivatbankSimulator
@@ -146,6 +154,10 @@ _ALL = (
         line=False,
     ),
     wired_stand.mg(MG),
+    wired_stand.wired(DATECS, UkrainianDevice, port=4001),
+    wired_stand.wired(DATECS_CLASSIC, ClassicDevice, port=4001),
+    wired_stand.wired(ICS, IcsDevice, closes=False, port=4001),
+    wired_stand.wired(MARIA, MariaDevice, port=4001),
     Stand(TRAINING_REGISTER, {}, wrong=(({"wait_s": 0}, "settings.wait_s"), *NO_STEP)),
 )
 

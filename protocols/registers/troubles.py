@@ -57,3 +57,11 @@ class NotTaken(NotReached):
 
     def __init__(self) -> None:
         super().__init__("the register refused every copy of the command")
+
+
+class LeftOpen(WireError):
+    """The register refused, and the document that was open then could not be taken back."""
+
+    def __init__(self, refusal: DeviceRefused) -> None:
+        super().__init__(f"a document is left open: {refusal}")
+        self.refusal = refusal

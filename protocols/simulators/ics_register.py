@@ -1,6 +1,7 @@
 """A simulated ICS register (docs/reference/registers.md#ics).
 
-- A cashier must be logged in. The first line opens the receipt; a payment that pays all and has its bit 31 closes it.
+- A cashier must be logged in. The first line or comment opens the receipt; a payment that pays all and has its bit
+  31 closes it.
 - Without that bit a receipt that is paid stays open, and takes a further payment of 0 with the bit (L).
 - Sales and returns have counters of their own in the memory, which begin at 0 after a Z report.
 - A shift of more than a day is RESULT 41 with bit 5 of STATUS; an open cover is RESULT 1 (L).
@@ -141,9 +142,14 @@ class IcsDevice(RegisterDevice[IcsFrame]):
             case ics.TakeBack():
                 return self._line(command, Kind.RETURN)
             case ics.Comment(text, opens_return):
-                if opens_return and iron.document is None:
-                    self._open(Kind.RETURN)
-                iron.text(text)
+                document = iron.document
+                if document is None:
+                    self._open(Kind.RETURN if opens_return else Kind.SALE)
+                try:
+                    iron.text(text)
+                except Refuses:
+                    iron.document = document
+                    raise
             case ics.Pay():
                 return self._pay(command)
             case ics.Change(kind, value):
@@ -188,6 +194,7 @@ class IcsDevice(RegisterDevice[IcsFrame]):
         iron = self.iron
         return {
             ics.FISCAL_NUMBER[0]: b"3000000001",
+            ics.SERIAL[0]: b"IKC0000001 01.01.24",
             ics.Z_NUMBER[0]: bytes.fromhex(f"{iron.z % 10_000:04d}"),
             ics.SALES[0]: iron.receipts.to_bytes(2, "little"),
             ics.RETURNS[0]: iron.returns.to_bytes(2, "little"),

@@ -94,6 +94,14 @@ class MariaDevice(SimulatedRegister):
         self.cashier = ""
         self.key = "1"
         self.texts: list[str] = []
+        self.card_slips = True
+        """Whether it takes the data of card slips."""
+        self.infos: list[str] = []
+        """The blocks of information of all lines."""
+        self.wrong_by = 0
+        """What it reckons too much in each receipt, in kopecks."""
+        self.printed: list[str] = []
+        """The texts on the last receipt or document of text."""
 
     def line(self) -> MariaEnd:
         """The register's end of a new line."""
@@ -141,10 +149,18 @@ class MariaDevice(SimulatedRegister):
             case maria.Open():
                 self._needs_cashier()
                 iron.open(Kind.SALE)
-            case maria.ReturnOf() | maria.Inform():
+            case maria.Inform(text):
+                self._needs_cashier()
+                self.infos.append(text)
+            case maria.ReturnOf():
                 self._needs_cashier()
             case maria.AddText(text=text):
                 self.texts.append(text)
+            case maria.CardSlip(values):
+                if not self.card_slips:
+                    raise Refuses(Why.ORDER)
+                iron.open_document(Kind.SALE, Kind.RETURN)
+                self.texts.extend(filter(None, values))
             case maria.ForgetText():
                 self.texts.clear()
             case maria.Sell():
@@ -163,8 +179,8 @@ class MariaDevice(SimulatedRegister):
                 iron.open_document(Kind.TEXT)
                 for text in self.texts:
                     iron.text(text)
-                self.texts.clear()
                 iron.close()
+                self._print_texts()
             case maria.XReport():
                 iron.x_report()
             case maria.ZReport():
@@ -234,6 +250,9 @@ class MariaDevice(SimulatedRegister):
                 return maria.Expects.FISC | maria.Expects.COMP
         return maria.Expects.BFIS | maria.Expects.COMP
 
+    def _print_texts(self) -> None:
+        self.printed, self.texts = self.texts, []
+
     def _needs_cashier(self) -> None:
         if not self.cashier:
             raise Refuses(Why.OPERATOR)
@@ -261,7 +280,7 @@ class MariaDevice(SimulatedRegister):
     def _complete(self, command: maria.Complete) -> maria.Completed:
         iron = self.iron
         document = iron.open_document(Kind.SALE, Kind.RETURN)
-        total = document.total
+        total = document.total + self.wrong_by
         if not document.lines:
             raise Refuses(Why.ORDER)
         if iron.paper is not None and iron.paper < 6:
@@ -286,6 +305,7 @@ class MariaDevice(SimulatedRegister):
             iron.pay(0, cash)
         included = sum(_included(line.cost, SCHEMES[line.tax]) for line in document.lines)
         iron.close()
+        self._print_texts()
         if returns:
             return maria.Completed(self.last_number, 0, returned=total, returned_included=included)
         return maria.Completed(self.last_number, total, sold_included=included)

@@ -1,8 +1,9 @@
 """Scenarios for simulated registers: which command of a document a rule strikes, and how.
 
-A rule for a kind of document strikes the command that registers it: until then nothing has happened. The line repeats
-a command by itself, so most faults come to nothing there; ``lost_before`` and ``lost_after`` break the line, and
-``unreachable`` is a power cut.
+A rule for a kind of document strikes the command that registers it: until then nothing has happened. One that refuses
+strikes a line before it, where there are lines: what is paid for is complete, and only waits to be closed. The line
+repeats a command by itself, so most faults come to nothing there; ``lost_before`` and ``lost_after`` break the line,
+and ``unreachable`` is a power cut.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from protocols.simulators.scenario import Rule, Scenario, Then
 
 REGISTERS = frozenset({"Close", "Complete", "Pay", "register"})
 """Commands that register the open document; a payment does in ICS, where the last one closes."""
+
+LINES = frozenset({"Sell", "MoveCash"})
+"""Commands that add to a document which another command closes."""
 
 AT_ONCE = {
     "MoveCash": ("cash_in", "cash_out"),
@@ -44,10 +48,17 @@ class ByScenario:
         self, iron: Iron, scenario: Scenario, closes: bool, coming: Callable[[], Kind | None] = lambda: None
     ) -> None:
         self._iron, self._scenario, self._coming = iron, scenario, coming
+        self._closes = closes
         self._registers = REGISTERS - {"Pay"} if closes else REGISTERS
 
     def __call__(self, command: str) -> Fault | None:
         """What goes wrong with this command."""
+        if self._closes and command in LINES and self._iron.document is not None:
+            for operation in self._of(self._iron.document.kind):
+                rule = self._scenario.coming(operation, "any")
+                if rule is not None and rule.then is Then.REFUSE:
+                    return self._fault(self._scenario.take(operation) or rule)
+            return None
         for operation in self._operations(command):
             rule = self._scenario.take(operation)
             if rule is not None:
@@ -58,13 +69,16 @@ class ByScenario:
         """What a command does, in the words of scenarios; nothing for a step on the way."""
         document = self._iron.document
         if command in self._registers:
-            kind = self._coming() if document is None else document.kind
-            if kind is Kind.CASH:
-                return ("cash_out",) if document is not None and document.moved < 0 else ("cash_in", "cash_out")
-            return (_DOCUMENTS[kind],) if kind is not None else ()
+            return self._of(self._coming() if document is None else document.kind)
         if document is not None:
             return ()
         return AT_ONCE.get(command, ("probe",) if command.startswith("Read") or command.islower() else ())
+
+    def _of(self, kind: Kind | None) -> tuple[str, ...]:
+        document = self._iron.document
+        if kind is Kind.CASH:
+            return ("cash_out",) if document is not None and document.moved < 0 else ("cash_in", "cash_out")
+        return (_DOCUMENTS[kind],) if kind is not None else ()
 
     def _fault(self, rule: Rule) -> Fault | None:
         seconds = rule.delay_ms / 1000

@@ -47,7 +47,12 @@ SETTINGS: dict[str, SettingWords] = {
         "The register's forms of payment",
         "Рядок на тип: тип оплати=форма в апараті, наприклад 2=4; порожнє: готівка й картка, як із заводу",
     ),
+    "operator": _words("Оператор", "Operator", "Номер оператора в апараті"),
+    "till": _words("Номер каси на чеках", "Number of the till on receipts", "Апарат друкує його в чеках"),
     "user": _words("Користувач апарата", "The register's user", "service або номер касира"),
+    "report_password": _words(
+        "Пароль звітів", "Password of reports", "Пароль X- і Z-звітів апарата; порожній: як із заводу"
+    ),
     "wait_s": _words("Чекати, секунд", "Wait, seconds", "Скільки секунд чекати на відповідь"),
     # printers
     "profile": _words("Модель", "Model", "Родина, до якої належить принтер"),

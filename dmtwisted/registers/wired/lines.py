@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 from twisted.internet.interfaces import IStreamClientEndpoint
 
@@ -19,3 +19,15 @@ def endpoint_of(settings: WiredSettings, reactor: Any, **line: Any) -> IStreamCl
         return TcpEndpoint(reactor, settings.host, settings.port or settings.usual_port)
     speed = settings.baudrate or settings.usual_baudrate
     return SerialEndpoint(reactor, SerialSettings(settings.serial_port, speed, **line))
+
+
+class _Patience(Protocol):
+    def doubled(self) -> Self: ...
+
+
+_Waits = TypeVar("_Waits", bound=_Patience)
+
+
+def patience_of(settings: WiredSettings, patience: _Waits) -> _Waits:
+    """How long a line waits: twice as long behind a converter from TCP to a serial line."""
+    return patience.doubled() if settings.interface == "tcp" else patience

@@ -285,7 +285,8 @@ FIRST_TAX = 0x80
 MEMORY_PAGE = 16
 """The external memory."""
 
-FISCAL_NUMBER, Z_NUMBER, SALES, RETURNS = (0x0005, 10), (0x0037, 2), (0x301B, 2), (0x30AB, 2)
+FISCAL_NUMBER, SERIAL = (0x0005, 10), (0x001F, 24)
+Z_NUMBER, SALES, RETURNS = (0x0037, 2), (0x301B, 2), (0x30AB, 2)
 """Address and size in `MEMORY_PAGE`: the counts of receipts tell what became of an uncertain payment (M)."""
 
 
@@ -360,6 +361,11 @@ class Memory(IcsAnswer):
     def number(self) -> int:
         """As a counter."""
         return int.from_bytes(self.raw, "little")
+
+    @property
+    def text(self) -> str:
+        """As text, up to the first byte of 00."""
+        return self.raw.split(b"\0")[0].decode(CHARSET).strip()
 
 
 # Commands.

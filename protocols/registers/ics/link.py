@@ -6,9 +6,22 @@ from typing import TypeVar
 
 from twisted.internet.interfaces import IReactorTime
 
-from protocols.registers.ics.commands import Head, IcsAnswer, IcsCommand, ReadState, Reserve, State, Status
+from protocols.errors import Garbled, Silent
+from protocols.registers.ics.commands import (
+    MEMORY_PAGE,
+    Head,
+    IcsAnswer,
+    IcsCommand,
+    Memory,
+    ReadMemory,
+    ReadState,
+    Reserve,
+    State,
+    Status,
+)
 from protocols.registers.ics.frames import FIRST_NUMBER, LAST_NUMBER, Deframer, IcsFrame
 from protocols.registers.numbered import NumberedLink, Numbers, Patience
+from protocols.registers.troubles import NotTaken
 from protocols.serial import SerialSettings
 
 PATIENCE = Patience(reply_wait=0.8, repeats=2)
@@ -41,6 +54,15 @@ class IcsLink(NumberedLink[IcsFrame]):
         super().__init__(clock, Deframer(crc), sequence, patience)
         self._crc = crc
 
+    @property
+    def crc(self) -> bool:
+        """The mode of frames, which may change between commands."""
+        return self._crc
+
+    @crc.setter
+    def crc(self, mode: bool) -> None:
+        self._crc, self._deframer = mode, Deframer(mode)
+
     def encode(self, number: int, code: int, data: bytes) -> bytes:
         """The frame of a command."""
         return IcsFrame(number, code, data).encode(self._crc)
@@ -63,6 +85,28 @@ class IcsRegister:
         """Begin a new line; see `NumberedLink.greet`."""
         command: IcsCommand[State] = ReadState()
         await self.link.greet(command.code, command.encode(), LINE_LIMIT)
+
+    async def meet(self) -> None:
+        """Begin a line to a register that may want a CRC behind frames, or may not; `IcsLink.crc` knows then.
+
+        :raises WireError: it answers neither way.
+        """
+        try:
+            await self.greet()
+        except (Garbled, NotTaken, Silent):
+            self.link.crc = not self.link.crc
+            await self.greet()
+
+    async def memory(self, place: tuple[int, int]) -> Memory:
+        """What is at an address of `MEMORY_PAGE`, so many bytes.
+
+        :raises WireError: as `do`.
+        """
+        address, size = place
+        memory = await self.do(ReadMemory(address, MEMORY_PAGE, size))
+        if len(memory.raw) != size:
+            raise Garbled(f"{len(memory.raw)} bytes of memory instead of {size}", memory.raw)
+        return memory
 
     async def do(self, command: IcsCommand[_Answer], limit: float = LINE_LIMIT, again: bool = False) -> _Answer:
         """Have a command executed.

@@ -19,6 +19,9 @@ from protocols.registers.troubles import DeviceRefused, Meaning, Trouble
 
 DEFAULT_PASSWORD = "1" * 10
 
+LONGEST_VALUE = 40
+"""Characters of one of the values of `CardSlip`, so that all of them fit (L)."""
+
 
 class Fixed(Format[Any]):
     """A field of ``width`` characters; the last of a command may be shorter when ``most`` is given instead."""
@@ -81,6 +84,29 @@ class Tail(Fixed):
     def read(self, text: str) -> str:
         """As it is."""
         return text
+
+
+class Values(Fixed):
+    """The rest of the text: values behind two digits with their length."""
+
+    most = width = 230
+
+    def write(self, value: tuple[str, ...]) -> str:
+        """Each with its length."""
+        if any(len(each) > LONGEST_VALUE for each in value):
+            raise ValueError(f"one of {value!r} is longer than {LONGEST_VALUE} characters")
+        return "".join(f"{len(each):02d}{each}" for each in value)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """The values."""
+        values: list[str] = []
+        while text:
+            end = 2 + Digits(2).read(text[:2])
+            if len(text) < end:
+                raise ValueError("a value is too short")
+            values.append(text[2:end])
+            text = text[end:]
+        return tuple(values)
 
 
 class RawByte(Fixed):
@@ -386,6 +412,13 @@ class Sell(_Line, code="FISC"):
 @dataclass(frozen=True)
 class TakeBack(_Line, code="BFIS"):
     """Add a return."""
+
+
+@dataclass(frozen=True)
+class CardSlip(MariaCommand[Nothing], code="PSDt"):
+    """What the bank said of a card payment, before `Complete`: bank, terminal, card, authorisation, RRN (order L)."""
+
+    values: Annotated[tuple[str, ...], Values()]
 
 
 @dataclass(frozen=True)

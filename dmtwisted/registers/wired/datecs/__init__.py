@@ -1,0 +1,1 @@
+"""Registers of Datecs, in both of their dialects."""
