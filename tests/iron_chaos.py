@@ -221,6 +221,8 @@ class Task:
     fiscal: dict[str, Any]
     begun: int = 0
     """How many Z reports the service had made when it began."""
+    worked: int = 0
+    """How often somebody had worked by hand then."""
 
 
 @dataclass
@@ -383,7 +385,9 @@ class Day:
             faults["refuses once"] += 1
         if dice.random() < 0.004:
             faults["shift over 24 h"] += 1
-            self.pass_(DAY)
+            # At once: the service does something every second.
+            for clock in (self.shop.clock, self.shop.far_clock):
+                clock.advance(DAY)
         self._struck = bool(self._rate or self.desk.spoil or self.desk.left is not None or self.desk.old)
 
     def people(self) -> None:
@@ -507,14 +511,14 @@ class Day:
     def tagged(self, kind: str, fiscal: dict[str, Any], kopecks: int = 0, tag: str = "") -> bool:
         """Do a task with a tag, and have it judged; whether it is done."""
         self._n += 1
-        task = Task(tag or f"{kind} {self._n}", kind, kopecks, fiscal, self.iron.z - self.hand_z)
-        self.tasks[task.tag] = self.open_tags[task.tag] = task
+        task = Task(tag or f"{kind} {self._n}", kind, kopecks, fiscal, self.iron.z - self.hand_z, self._worked)
+        self.tasks[task.tag] = task
         self.score.tasks[kind] += 1
         answer = self.until_done(task)
         if answer is None:
             self.score.counts["given up"] += 1
+            self.open_tags[task.tag] = task
         else:
-            del self.open_tags[task.tag]
             self.codes[task.tag] = answer["info"]["doccode"]
             self.score.counts["done"] += 1
             if kind in ("open", "z"):
@@ -610,6 +614,8 @@ class Day:
             return
         row = rows[0]
         task = self.tasks[row.key]
+        if task.worked == self._worked:
+            self.score.counts["marked for a person, nobody worked by hand"] += 1
         self.read_ledger()
         made = self.made(task) > 0
         self.calm()
