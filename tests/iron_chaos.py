@@ -392,7 +392,11 @@ class Day:
 
     def people(self) -> None:
         """Somebody works at the register itself, when nothing is open on it."""
-        if self.iron.document is not None or self.iron.shift_over:
+        iron = self.iron
+        if iron.document is not None or iron.shift_over:
+            return
+        if iron.paper is not None or iron.cover_open or iron.stuck is not None:
+            # They would leave their document open until there is paper.
             return
         try:
             if self.dice.random() < 0.015:
@@ -584,7 +588,8 @@ class Day:
             self.score.counts["repeats"] += 1
             self.pass_(31.0 if attempt >= PEACE else 2.0)
         else:
-            self.score.wrong.append(f"task {task} is never done: {answer and answer['errortxt']}")
+            why = answer and (answer["errortxt"], answer["aq_errortxt"])
+            self.score.wrong.append(f"task {task} is never done: {why}, open there: {self.iron.document}")
         self.judge_all()
 
     def again(self, look_up: bool) -> None:
@@ -687,6 +692,9 @@ class Day:
         books = self.shop.built(DEVICE)._books
         if not unresolved and books.stored is not None:
             self.shift_open = books.state.shift_open
+            left = self.iron.document
+            if left is not None and left.kind is not Kind.TEXT:
+                self.score.wrong.append(f"{left} is left open after task {self._n}")
 
     def judge_sums(self, info: Answer) -> None:
         """Whether our sums of the shift are those of the ledger, without what was sold by hand."""
