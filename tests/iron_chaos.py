@@ -715,8 +715,9 @@ class Day:
         ledger, z = self.iron.ledger, self.iron.z + 1
         in_shift = any(receipt.total >= BY_HAND for receipt in ledger[self._shift_from :])
         since_z = any(receipt.total >= BY_HAND for receipt in ledger[-400:] if receipt.z == z)
-        must = since_z or (in_shift and self.protocol.drawer)
-        return must or in_shift or self.z_since_open, must
+        # What was sold before the shift is not told by a machine that tells no turnover of cash.
+        must = in_shift and (since_z or self.protocol.drawer)
+        return since_z or in_shift or self.z_since_open, must
 
     def warned(self, answer: Answer, may: bool, must: bool) -> None:
         """Whether an answer warns of differences exactly when somebody worked by hand."""

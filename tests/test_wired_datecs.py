@@ -230,6 +230,17 @@ class ClassicCase(DatecsCase):
 
     shop_kind = ClassicShop
 
+    def test_sold_before(self) -> None:
+        """What was sold by hand since the last Z is in the turnover: no shift opens before a Z on the machine."""
+        self.good(self.sell("sale"))
+        self.good(self.shop.task(11, "z"))
+        self.iron.sell_by_hand(777)
+        self.assertEqual(self.shop.task(0, "next")["res"], 1100)
+        self.iron.z_report()
+        self.good(self.shop.task(0, "next"))
+        self.good(self.sell("second"))
+        self.assertEqual(self.good(self.shop.task(10))["warnings"], [])
+
 
 class DriverTests(SynchronousTestCase):
     """The drivers."""
