@@ -633,7 +633,8 @@ class Day:
     def made(self, task: Task) -> int:
         """How often the register has made what a task asks for."""
         if task.kind == "z":
-            return self.iron.z - self.hand_z - task.begun
+            made: int = self.iron.z - self.hand_z - task.begun
+            return made
         return 0 if task.kind == "open" else self._made[task.kind, task.kopecks]
 
     def read_ledger(self) -> None:
