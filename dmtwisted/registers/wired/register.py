@@ -10,7 +10,7 @@ from dmtwisted.answers import Warning
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
-from dmtwisted.registers.bookkeeping import Books, Submission
+from dmtwisted.registers.bookkeeping import Books, Submission, _After
 from dmtwisted.registers.channels.interface import ChannelOutcome, Rejected
 from dmtwisted.registers.engine import OPEN_COLLISIONS, SoftwareRegister
 from dmtwisted.registers.interface import LAST_COPY, SERVICE_REPORT, STATUS, X_REPORT, Done
@@ -55,6 +55,13 @@ class WiredBooks(Books):
             if isinstance(refused, NotNow):
                 return Rejected(Refused(Res.SHIFT_MUST_BE_CLOSED, aq_errortxt=refused.words()))
         return outcome
+
+    async def _completed(self, head: Document, after: _After) -> bytes:
+        """As any register's; a shift begins with the machine's drawer, so what differed before it differs no more."""
+        answer = await super()._completed(head, after)
+        if head.kind == documents.OPEN:
+            self.differing = ()
+        return answer
 
     def warnings(self, language: str, kind: str = "") -> list[Warning]:
         """As of any register, and where the machine differs, where that is due."""
