@@ -72,8 +72,9 @@ disk: $(VENV)/.tested            ## errors, a full and a slow disk under load, b
 outages: $(VENV)/.tested         ## a PostgreSQL server restarted, killed, robbed of its disk under load; takeovers
 	$(BIN)/python -m tests.crash.postgres_rounds --rounds 60 --takeovers 2
 
-chaos: $(VENV)/.tested           ## 2,100 payments with faults over every terminal's wire, each line cut at every byte
+chaos: $(VENV)/.tested           ## 2,100 payments with faults over every terminal's wire, each line cut at every byte; 2,000 tasks at each hardware register
 	$(BIN)/python -m tests.chaos --payments 2100
+	$(BIN)/python -m tests.iron_chaos --receipts 2000 --seed 1
 	DMTWISTED_SLOW=1 $(BIN)/python -m twisted.trial tests.test_terminal_faults
 
 contract: $(VENV)/.tested        ## schemathesis against the real service: no answer but those of the document

@@ -44,10 +44,12 @@ def levels() -> dict[str, Found]:
 
 def tables(found: Mapping[str, Found]) -> str:
     """The levels, and every check with its promise."""
-    lines = ["|Driver|Level|What keeps it from the next one|", "|---|---|---|"]
+    lines = ["|Driver|Level|What keeps it from the next one|Not tried, for it has none|", "|---|---|---|---|"]
     for driver in own():
         level = found[key_of(driver)].level
-        lines.append(f"|{driver.kind} `{driver.name}`|{level}, {LEVELS[level]}|{_why(driver, level)}|")
+        lines.append(
+            f"|{driver.kind} `{driver.name}`|{level}, {LEVELS[level]}|{_why(driver, level)}|{_without(driver)}|"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -59,6 +61,11 @@ def _why(driver: Driver, level: int) -> str:
         if result.check.level == level + 1
     }
     return "<br>".join(f"`{name}`" for name in names) or "-"
+
+
+def _without(driver: Driver) -> str:
+    words = frozenset[str]().union(*(each.without for each in reports(driver)))
+    return ", ".join(sorted(words)) or "-"
 
 
 def _linked(source: str) -> str:

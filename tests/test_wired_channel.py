@@ -318,6 +318,18 @@ class ChannelTests(SynchronousTestCase):
         answer = self.shop.task(18)
         self.assertEqual((answer["warnings"], answer["info"]["safe"]), ([], 500))
 
+    def test_drawer_told_once(self) -> None:
+        """A status that cannot ask the machine tells no more of what the opening has taken over."""
+        self.assertEqual(self.shop.task(11)["res"], 0)
+        self.machine.figured = Figures(shift_open=False, drawer=50000)
+        self.assertEqual(len(self.shop.task(0)["warnings"]), 1)
+
+        async def lost() -> Figures:
+            raise LineLost()
+
+        self.patch(self.machine, "figures", lost)
+        self.assertEqual(self.shop.task(18)["warnings"], [])
+
     def test_fiscal_number(self) -> None:
         """Without one in the settings the machine's own number is that of every document."""
         answer = self.sell("t")

@@ -22,7 +22,7 @@ from protocols.registers.datecs.link import PATIENCE
 from protocols.serial import SerialEndpoint, TcpEndpoint
 from protocols.simulators.datecs_classic_register import ClassicDevice
 from protocols.simulators.datecs_register import UkrainianDevice
-from protocols.simulators.iron import Kind
+from protocols.simulators.iron import DAY, Kind
 from tests.iron_shop import BreakingDesk, IronShop
 from tests.register_desk import Fault, What, steered
 from tests.shop import sale
@@ -201,6 +201,18 @@ class DatecsCase(SynchronousTestCase):
         self.good(self.sell("sale"))
         self.assertEqual(len(self.iron.ledger), 1)
 
+    def test_shift_over(self) -> None:
+        """After 24 hours the machine sells no more, whatever its refusal says: a Z is due, then it sells again."""
+        self.good(self.sell("first"))
+        self.shop.clock.advance(DAY)
+        answer = self.sell("second")
+        self.assertEqual(answer["res"], 1100, answer)
+        self.assertTrue(answer["aq_errortxt"])
+        self.good(self.shop.task(11, "z"))
+        self.good(self.shop.task(0, "next"))
+        self.good(self.sell("second"))
+        self.assertEqual(len(self.iron.ledger), 2)
+
     def test_paper_ends(self) -> None:
         """The paper ends in the receipt: it is taken back or finished when there is some, and made once."""
         self.good(self.sell("first"))
@@ -217,6 +229,17 @@ class ClassicCase(DatecsCase):
     """The same, classic dialect."""
 
     shop_kind = ClassicShop
+
+    def test_sold_before(self) -> None:
+        """What was sold by hand since the last Z is in the turnover: no shift opens before a Z on the machine."""
+        self.good(self.sell("sale"))
+        self.good(self.shop.task(11, "z"))
+        self.iron.sell_by_hand(777)
+        self.assertEqual(self.shop.task(0, "next")["res"], 1100)
+        self.iron.z_report()
+        self.good(self.shop.task(0, "next"))
+        self.good(self.sell("second"))
+        self.assertEqual(self.good(self.shop.task(10))["warnings"], [])
 
 
 class DriverTests(SynchronousTestCase):

@@ -140,7 +140,9 @@ def _show(driver: Driver, reports: list[Report], level: int, options: ConformOpt
         skipped = sum(bool(result.skipped) for result in each.results)
         print(f"{each.stand.title}: {passed} passed, {len(each.failed)} failed, {skipped} do not apply")
     if not options["only"]:
-        print(f"{driver.kind} {driver.name}: level {level} ({LEVELS[level]}), suite {SUITE}\n")
+        lacking = ", ".join(sorted(frozenset[str]().union(*(each.without for each in reports))))
+        without = f" without {lacking}" if lacking else ""
+        print(f"{driver.kind} {driver.name}: level {level} ({LEVELS[level]}){without}, suite {SUITE}\n")
 
 
 def _to_json(driver: Driver, reports: list[Report], level: int) -> dict[str, Any]:

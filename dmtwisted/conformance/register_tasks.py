@@ -66,7 +66,12 @@ def reports_are_the_sum_of_receipts(desk: RegisterDesk) -> None:
     same(round(by_type[0] + by_type[2], 2), 101.45, "all payments before rounding")
 
 
-@check(REGISTER, level=WHOLE, source="rule of the National Bank since October 2025, docs/registers.md")
+@check(
+    REGISTER,
+    level=WHOLE,
+    source="rule of the National Bank since October 2025, docs/registers.md",
+    needs=("rounding",),
+)
 def cash_is_rounded_by_the_rule(desk: RegisterDesk) -> None:
     """Cash is rounded to 50 kopecks: up from a quarter, down below; a card pays to the kopeck."""
     desk.open()
@@ -128,8 +133,18 @@ def names_keep_their_letters(desk: RegisterDesk) -> None:
 
 
 @check(REGISTER, level=WHOLE, source=PAGE)
-def copies_and_status(desk: RegisterDesk) -> None:
-    """The last receipt and any other one can be read again; status and number need no document."""
+def the_status_is_told(desk: RegisterDesk) -> None:
+    """The status needs no document, before and in a shift."""
+    same(desk.well(desk.fiscal(18))["info"]["shift_status"], 0, "the status")
+    desk.open()
+    before = len(desk.entries())
+    same(desk.well(desk.fiscal(18))["info"]["shift_status"], 1, "the status")
+    same(len(desk.entries()), before, "documents at the server")
+
+
+@check(REGISTER, level=WHOLE, source=PAGE, needs=("copy",))
+def copies_can_be_read(desk: RegisterDesk) -> None:
+    """The last receipt and any other one can be read again, without a document."""
     desk.open()
     first = desk.well(desk.sell(11, "one"))["info"]
     desk.well(desk.sell(12, "two"))
@@ -137,7 +152,6 @@ def copies_and_status(desk: RegisterDesk) -> None:
     same(desk.well(desk.fiscal(22))["info"]["printinfo"]["sum_topay"], 12.0, "the last receipt")
     copy = desk.well(desk.fiscal(23, fiscal_number=first["doccode"]))["info"]
     same(copy["printinfo"]["sum_topay"], 11.0, "a copy by its number")
-    same(desk.well(desk.fiscal(18))["info"]["shift_status"], 1, "the status")
     same(len(desk.entries()), before, "documents at the server")
 
 
@@ -161,7 +175,7 @@ def cash_is_handed_out_by_card(desk: RegisterDesk) -> None:
     same((desk.safe(), [entry.sum for entry in desk.entries("withdrawal")]), (60.0, [4000]), "drawer and document")
 
 
-@check(REGISTER, level=WHOLE, source="docs/architecture.md")
+@check(REGISTER, level=WHOLE, source="docs/architecture.md", needs=("offline",))
 def offline_and_back(desk: RegisterDesk) -> None:
     """Offline the register goes on selling with its own numbers; back online the server has every receipt once."""
     desk.open()

@@ -32,6 +32,9 @@ MODULES: Final = {
 }
 """Where the checks of each kind are."""
 
+LINE: Final = "line"
+"""What a stand has, not a driver."""
+
 Run = Callable[[Any], None]
 
 
@@ -75,6 +78,12 @@ class Report:
     def level(self) -> int:
         """The level that these results make."""
         return level_of(self.results)
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The capabilities that the driver does not have, for lack of which checks do not apply."""
+        skipped = [result.check for result in self.results if result.skipped]
+        return frozenset(word for one in skipped for word in one.needs if word != LINE) - self.stand.has
 
     @property
     def failed(self) -> tuple[Result, ...]:

@@ -32,4 +32,5 @@ DRIVER = wired_driver(
     DatecsSettings,
     "dmtwisted.registers.wired.datecs.ukrainian",
     secrets=("password",),
+    copies=False,
 )

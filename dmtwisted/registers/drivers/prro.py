@@ -40,7 +40,10 @@ def driver(
         title="ПРРО на сервері ДПС",
         settings=PrroSettings,
         build=build,
-        capabilities=("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
+        capabilities=(
+            *("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "storno", "x", "z", "status"),
+            *("copy", "rounding", "offline"),
+        ),
         secrets=("signer_token", *SECRETS),
         files=("server_ca", "signer_ca", "trusted_certificates"),
         receivers={"signer_token": ("signer_url", "signer_ca"), **RECEIVERS},

@@ -114,7 +114,7 @@ class WiredChannel:
             return _encode(Sent(None, Figures()))
         if kind == documents.OPEN:
             figures = await self.look()
-            if figures.shift_open and has_traded(figures):
+            if figures.shift_open is not False and has_traded(figures):
                 raise Refused(Res.SHIFT_MUST_BE_CLOSED, note=SOLD_BEFORE)
             return _encode(Sent(None, figures))
         if kind not in self._machine.kinds:

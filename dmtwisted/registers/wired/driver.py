@@ -20,6 +20,7 @@ MakeMachine = Callable[[Any, Surroundings], "IMachine"]
 """Makes the machine that settings describe; opens nothing yet."""
 
 CAPABILITIES = ("open", "sale", "return", "cash_in", "cash_out", "x", "z", "status")
+COPY = "copy"
 
 
 def wired_driver(
@@ -28,6 +29,7 @@ def wired_driver(
     settings: type[msgspec.Struct],
     machine: str | MakeMachine,
     secrets: tuple[str, ...] = (),
+    copies: bool = True,
     **others: Any,
 ) -> Driver:
     """The declaration of a hardware register's driver.
@@ -36,6 +38,7 @@ def wired_driver(
     :param machine: the module whose function ``machine`` makes one, imported when the first device is built: a shop
         without such a register does not load it. Tests give the function.
     :param secrets: the passwords among the settings.
+    :param copies: whether the machine prints its last receipt again.
     :param others: further members of `Driver`.
     """
 
@@ -50,7 +53,7 @@ def wired_driver(
         title=title,
         settings=settings,
         build=build,
-        capabilities=CAPABILITIES,
+        capabilities=(*CAPABILITIES, COPY) if copies else CAPABILITIES,
         secrets=(*secrets, *SECRETS),
         receivers={**{one: ("interface", "host", "port", "serial_port") for one in secrets}, **RECEIVERS},
         stays=lambda chosen: chosen.interface == "tcp" and is_loopback(chosen.host),

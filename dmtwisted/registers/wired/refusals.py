@@ -31,6 +31,10 @@ class NotThere(Away):
         self.action = Action.REPEAT
 
 
+class NotNow(Refused):
+    """The machine does not do it in the mode that it is in, and does not say what is in the way."""
+
+
 def refusal(error: WireError, kind: str = "") -> Refused:
     """The answer for a failure before any effect.
 
@@ -46,4 +50,5 @@ def refusal(error: WireError, kind: str = "") -> Refused:
     if res is not None:
         return Refused(res, aq_errortxt=told)
     # Words of the machine stand apart: tills search the text of the result for words.
-    return Refused(Res.DEVICE_ERROR, error.code, aq_errortxt=Text(meaning.ukrainian, meaning.english))
+    kind_of = NotNow if meaning.trouble is Trouble.WRONG_MODE else Refused
+    return kind_of(Res.DEVICE_ERROR, error.code, aq_errortxt=Text(meaning.ukrainian, meaning.english))

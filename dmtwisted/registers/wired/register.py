@@ -10,19 +10,22 @@ from dmtwisted.answers import Warning
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.documents import documents
 from dmtwisted.documents.documents import Document
-from dmtwisted.registers.bookkeeping import Books, Submission
+from dmtwisted.registers.bookkeeping import Books, Submission, _After
+from dmtwisted.registers.channels.interface import ChannelOutcome, Rejected
 from dmtwisted.registers.engine import OPEN_COLLISIONS, SoftwareRegister
 from dmtwisted.registers.interface import LAST_COPY, SERVICE_REPORT, STATUS, X_REPORT, Done
 from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.wired.channel import WiredChannel, drawer_in
 from dmtwisted.registers.wired.differences import differences, told
 from dmtwisted.registers.wired.interface import Figures, IMachine
-from dmtwisted.registers.wired.refusals import refusal
+from dmtwisted.registers.wired.refusals import NotNow, refusal
 from dmtwisted.registers.wired.settings import WiredSettings
 from dmtwisted.requests import FiscalRequest, TaskRequest
 from dmtwisted.results import Action, Refused, Res, Text
 from dmtwisted.store.values import DeviceRow, OperationRow
 from protocols.errors import WireError
+
+DAY_MS = 86_400_000
 
 ASKS_S = 25.0
 """Seconds for which a machine is asked about a lost answer, from when it was lost."""
@@ -42,6 +45,23 @@ class WiredBooks(Books):
         if document.kind == documents.OPEN:
             submission.document = msgspec.structs.replace(document, drawer=drawer_in(submission.sent))
         return submission
+
+    async def _deliver(self, submission: Submission) -> ChannelOutcome:
+        """As any register's; some machines do not say that a Z report is due after 24 hours."""
+        outcome, document = await super()._deliver(submission), submission.document
+        over = self.state.shift_open and document.at - self.state.opened_at >= DAY_MS
+        if over and document.kind != documents.Z and isinstance(outcome, Rejected):
+            refused = outcome.refused
+            if isinstance(refused, NotNow):
+                return Rejected(Refused(Res.SHIFT_MUST_BE_CLOSED, aq_errortxt=refused.words()))
+        return outcome
+
+    async def _completed(self, head: Document, after: _After) -> bytes:
+        """As any register's; a shift begins with the machine's drawer, so what differed before it differs no more."""
+        answer = await super()._completed(head, after)
+        if head.kind == documents.OPEN:
+            self.differing = ()
+        return answer
 
     def warnings(self, language: str, kind: str = "") -> list[Warning]:
         """As of any register, and where the machine differs, where that is due."""
