@@ -20,7 +20,7 @@ class IronChaosTests(SynchronousTestCase):
 
     def everybody_agrees(self, name: str) -> None:
         """Whatever goes wrong, the register's ledger, the store and the till agree about each task."""
-        score = run(name, 100, 2)
+        score = run(name, 200, 2)
         self.assertEqual(score.wrong, [])
         # A run that meets no trouble would prove nothing.
         seen = score.counts
@@ -75,7 +75,7 @@ class IronChaosTests(SynchronousTestCase):
     def test_sees_silence(self) -> None:
         """A register that never tells of differences, or always does, is found out."""
         self.patch(register, "differences", lambda *_: [])
-        self.assertIn("somebody worked by hand", self.fails("160", "--seed", "1"))
+        self.assertIn("somebody worked by hand", self.fails("400", "--seed", "1"))
         found = [differences._Z_BY_HAND]
         self.patch(register, "differences", lambda *_: found)
         self.assertIn("nobody worked by hand", self.fails("8", "--seed", "1"))

@@ -140,7 +140,7 @@ class ServiceTests(WebCase):
             (None, None, "package_shown 1.0", "dmtwisted conform --kind terminal --driver shown --save"),
         )
         [french] = [driver for driver in drivers if driver["driver"] == "caisse-ap"]
-        self.assertEqual((french["level"], french["suite"], french["origin"], french["conform"]), (1, 2, "", ""))
+        self.assertEqual((french["level"], french["suite"], french["origin"], french["conform"]), (1, 3, "", ""))
 
     def test_cannot_be_built(self) -> None:
         """A device of a driver that fails is there and says why; the register beside it works."""
