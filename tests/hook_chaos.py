@@ -146,13 +146,13 @@ class Chaos:
         """Whether the receiver answers."""
         if got.path != "/":
             return True
-        for verifier in self.verifiers:
-            verifier.give(got)
-        self.score.came += 1
-        if self.score.came % self._every == 0:
-            self.score.hung_up += 1
-            return False
-        return True
+        with self._lock:
+            for verifier in self.verifiers:
+                verifier.give(got)
+            self.score.came += 1
+            hung_up = self.score.came % self._every == 0
+            self.score.hung_up += hung_up
+        return not hung_up
 
     # Tills
 

@@ -150,6 +150,8 @@ class WorkTests(SynchronousTestCase):
                 if "backups" in path:
                     status = 202 if method == "POST" else 200
                     return status, json.dumps({"backups": [], "running": None, "error": self.error}).encode()
+                if "webhooks" in path:
+                    return (201, b'{"id": "%d"}' % len(case.asked)) if method == "POST" else (204, b"")
                 return 200, b""
 
             def log_text(self) -> str:
@@ -174,6 +176,14 @@ class WorkTests(SynchronousTestCase):
         self.assertEqual(self.asked, [("POST", "/dm/api/v3/backups"), ("GET", "/dm/api/v3/backups")])
         self.child.error = "no space left"
         self.assertRaises(BenchFailed, self.once, "backup")
+
+    def test_subscribers(self) -> None:
+        """Ten subscribers are added and removed again."""
+        with ALL["subscribers"](self.child, 40) as over:
+            self.assertEqual(self.asked, [("POST", "/dm/api/v3/webhooks")] * 10)
+            self.assertEqual(over(), 0)
+        removed = [("DELETE", f"/dm/api/v3/webhooks/{n}") for n in range(1, 11)]
+        self.assertEqual(self.asked[10:], removed)
 
     def test_removal(self) -> None:
         """The service's log says when a removal has ended, and how long it took."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 HOST = "127.0.0.1"
 
 Came = Callable[["Got"], bool]
-"""Told of each request that came whole; whether it is answered at all."""
+"""Told of each request that came whole, in threads; whether it is answered at all."""
 
 
 class Got(NamedTuple):
@@ -81,8 +81,7 @@ class _Request(BaseHTTPRequestHandler):
         got = Got(self.path, headers, body)
         with receiver.lock:
             receiver.got.append(got)
-            answered = receiver.came(got)
-        if answered:
+        if receiver.came(got):
             self.send_response(204)
             self.end_headers()
         else:

@@ -29,6 +29,7 @@ from dmtwisted.lab.bench.loads import PREFIX, load_on, report_progress
 from dmtwisted.lab.bench.removal import ENDED, quiet
 from dmtwisted.lab.children import (
     HOME,
+    HOST,
     BenchFailed,
     Child,
     environment,
@@ -38,6 +39,7 @@ from dmtwisted.lab.children import (
     opening_body,
     service,
 )
+from dmtwisted.lab.receiver import Receiver
 
 Over = Callable[[], float]
 """For how many seconds something was done, if it has ended by itself; else 0."""
@@ -179,11 +181,33 @@ def removal(child: Child, receipts: int) -> Iterator[Over]:
     yield over
 
 
+@contextmanager
+def subscribers(child: Child, receipts: int) -> Iterator[Over]:
+    """Ten subscribers of every event: five take five seconds for each, five are not there."""
+    gone, made = threading.Event(), list[str]()
+    receiver = Receiver(lambda got: not gone.wait(SLOW_S))
+    try:
+        for n in range(SUBSCRIBERS):
+            url = receiver.url if n % 2 else f"http://{HOST}:{free_port()}/"
+            wanted = {"name": f"subscriber {n}", "url": url, "allow_local": HOST}
+            made.append(json.loads(_expect(child, "POST", WEBHOOKS, 201, wanted))["id"])
+        yield never
+    finally:
+        gone.set()
+        for subscriber in made:
+            _expect(child, "DELETE", f"{WEBHOOKS}/{subscriber}", 204)
+        receiver.stop()
+
+
+WEBHOOKS = "/dm/api/v3/webhooks"
+SUBSCRIBERS, SLOW_S = 10, 5.0
+
 ALL: dict[str, Beside] = {
     "attacks": attacks,
     "backup": backup,
     "report": report,
     "forms": forms,
+    "subscribers": subscribers,
     "removal": removal,
 }
 

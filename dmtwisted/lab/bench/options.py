@@ -114,10 +114,10 @@ PARTS = {
     "beside": Part(
         "beside",
         "Measure sales while the service does something else.",
-        "Measure the p99 of sales alone and beside attacks, backups, reports over a year, print forms, and the "
-        "removal of old receipts, in turn.",
+        "Measure the p99 of sales alone and beside attacks, backups, reports over a year, print forms, slow and dead "
+        "subscribers, and the removal of old receipts, in turn.",
         [
-            _what("attacks", "backup", "report", "forms", "removal"),
+            _what("attacks", "backup", "report", "forms", "subscribers", "removal"),
             ["receipts", "n", 30_000, "Receipts of the history.", _count],
             ["tills", "t", 8, "Number of tills that sell.", _count],
             ["rate", None, 80.0, "Sales per second in all.", positive],
