@@ -29,7 +29,7 @@ from dmtwisted.host_names import HostNames
 from dmtwisted.mail.service import CustomerPost
 from dmtwisted.messages.feed import Feed
 from dmtwisted.messages.kinds import DeviceName
-from dmtwisted.needs import Needs
+from dmtwisted.needs import Need, Needs, of_gone
 from dmtwisted.observing import Observing
 from dmtwisted.outbox import Later, Never, Outbox
 from dmtwisted.papers import DEFAULT_PRINTER
@@ -115,7 +115,7 @@ class Core:
             *(self.devices, store, self.clock, self.dispatcher.events, state),
             lambda: self.exposed,
             lambda: None if self.certificate is None else self.certificate.status().get("days_left"),
-            lambda: [one.name for one in self.hooks.subscribers if one.gone_at],
+            self._other_needs,
         )
         self.observing.changed = self.needs.soon
         self.hooks = Hooks(
@@ -203,6 +203,11 @@ class Core:
         """How events name a device."""
         found = next((device for device in self.devices if device.row.n == n), None)
         return DeviceName() if found is None else DeviceName(found.row.dev_id, found.name, found.kind)
+
+    def _other_needs(self) -> list[Need]:
+        """The needs that are not about a device or a file."""
+        gone = [one.name for one in self.hooks.subscribers if one.gone_at]
+        return [*of_gone(gone), *self.till_lines.needs()]
 
     async def _forget_old(self) -> None:
         """Remove what could not be told for too long."""

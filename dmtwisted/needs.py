@@ -506,29 +506,42 @@ def of_letters(count: int) -> list[Need]:
     return [Need("letters", "warn", text, advice, "access", link="/dm/main/settings/mail")]
 
 
-def of_webhooks(dead: int, gone: list[str]) -> list[Need]:
-    """The needs to see to subscribers of events.
+def of_webhooks(dead: int) -> list[Need]:
+    """The need to see to so many events that were never taken."""
+    if not dead:
+        return []
+    text = Text(f"Події, яких ніхто не прийняв: {dead}", f"{dead} events were never taken")
+    advice = Text(
+        "Перегляньте, чому, і надішліть їх знову або видаліть.", "See why, and send them again or delete them."
+    )
+    return [Need("webhooks", "warn", text, advice, "access", link=HOOKS_PAGE)]
 
-    :param dead: events that were never taken. :param gone: the names of subscribers whose address is gone.
-    """
-    found = []
-    if gone:
-        names = ", ".join(gone)
-        text = Text(
-            f"Події більше не надсилаються, адреси немає: {names}", f"No more events for {names}: its address is gone"
-        )
-        advice = Text(
-            "Виправте адресу й увімкніть отримувача, або видаліть його.",
-            "Correct the address and enable it, or delete it.",
-        )
-        found.append(Need("webhook_gone", "warn", text, advice, "access", link=HOOKS_PAGE))
-    if dead:
-        text = Text(f"Події, яких ніхто не прийняв: {dead}", f"{dead} events were never taken")
-        advice = Text(
-            "Перегляньте, чому, і надішліть їх знову або видаліть.", "See why, and send them again or delete them."
-        )
-        found.append(Need("webhooks", "warn", text, advice, "access", link=HOOKS_PAGE))
-    return found
+
+def of_gone(names: list[str]) -> list[Need]:
+    """The need to see to subscribers of events whose address is gone."""
+    if not names:
+        return []
+    all_ = ", ".join(names)
+    text = Text(
+        f"Події більше не надсилаються, адреси немає: {all_}", f"No more events for {all_}: its address is gone"
+    )
+    advice = Text(
+        "Виправте адресу й увімкніть отримувача, або видаліть його.",
+        "Correct the address and enable it, or delete it.",
+    )
+    return [Need("webhook_gone", "warn", text, advice, "access", link=HOOKS_PAGE)]
+
+
+def of_till_line(device: Device, where: str, why: str) -> Need:
+    """The need of a register whose line for old tills, at ``where``, cannot be opened."""
+    text = Text(
+        f"лінію {where} для старої каси не відкрито: {why}", f"the line {where} for old tills is not open: {why}"
+    )
+    advice = Text(
+        "Перевірте, чи не зайняла її інша програма, або змініть classic_listen.",
+        "See whether another program uses it, or change classic_listen.",
+    )
+    return _of(device, "till_line", "bad", text, advice)
 
 
 HOOKS_PAGE = "/dm/main/settings/webhooks"
@@ -570,6 +583,7 @@ class Needs:
     :param state: the state folder; `None` has neither disk nor backups.
     :param exposed: whether the network may change settings without a login.
     :param certificate_days: whole days that the certificate of HTTPS is good for; `None` without one.
+    :param also: needs that other parts of the service know.
     """
 
     log = Logger()
@@ -583,10 +597,10 @@ class Needs:
         state: Path | None,
         exposed: Callable[[], bool],
         certificate_days: Callable[[], int | None],
-        gone: Callable[[], list[str]] = list,
+        also: Callable[[], list[Need]] = list,
     ) -> None:
         self._devices, self._store, self._clock, self._events = devices, store, clock, events
-        self._state, self._exposed, self._certificate_days, self._gone = state, exposed, certificate_days, gone
+        self._state, self._exposed, self._certificate_days, self._also = state, exposed, certificate_days, also
         self.now: tuple[Need, ...] = ()
         """The list of the last look, the worst first."""
         self._states: dict[str, dict[str, Any] | None] = {}
@@ -656,7 +670,7 @@ class Needs:
         stored = await self._of_files()
         with suppress(StoreFailed):
             stored += of_unfinished(await unfinished(self._store, self._devices, self._clock.now()))
-            stored += of_webhooks(len(await self._store.find_letters([HOOK], True, MOST_LETTERS)), self._gone())
+            stored += of_webhooks(len(await self._store.find_letters([HOOK], True, MOST_LETTERS)))
             stored += of_letters(len(await self._store.find_letters([MAIL, PHONE, LETTERS], True, MOST_LETTERS)))
         self._stored = stored
         before, self.now, first = self.now, self._made(), self._looked is None
@@ -676,7 +690,7 @@ class Needs:
     def _made(self) -> tuple[Need, ...]:
         """The list, the worst first, of what was read at the last look."""
         found = [*of_damage(self._store.damage), *([EXPOSED] if self._exposed() else [])]
-        found += [*of_certificate(self._certificate_days()), *self._stored]
+        found += [*of_certificate(self._certificate_days()), *self._also(), *self._stored]
         now = self._clock.now()
         for device in self._devices:
             state = self._states.get(device.row.dev_id)

@@ -589,7 +589,7 @@ class LineTests(TillCase):
             self.failureResultOf(Deferred.fromCoroutine(change), BadSettings)
 
     def test_taken_port(self) -> None:
-        """A port that is taken is tried again."""
+        """A port that is taken is tried again; until then a person is told."""
         self.shop.settings(classic_listen="")
         self.clock.advance(2)
         listen, tries = self.ports.listen, []
@@ -602,8 +602,19 @@ class LineTests(TillCase):
 
         self.clock.listenTCP = taken  # type: ignore[attr-defined]
         self.shop.settings(classic_listen=LISTEN)
-        self.clock.pump([2.0] * 14)
+        needs = self.shop.core.needs
+        self.clock.advance(2)
+        [need] = [
+            need for need in self.successResultOf(Deferred.fromCoroutine(needs.look())) if need.code == "till_line"
+        ]
+        self.assertEqual((need.level, need.device, need.link.rpartition("/")[0]), ("bad", "test", "/dm/devices"))
+        self.assertIn(f"{LISTEN} для старої каси не відкрито: ", need.text.uk)
+        self.assertIn("in use", need.text.en)
+        self.clock.pump([2.0] * 13)
         self.assertEqual((len(tries), set(self.ports.open)), (3, {("127.0.0.1", 9100)}))
+        self.assertNotIn(
+            "till_line", [need.code for need in self.successResultOf(Deferred.fromCoroutine(needs.look()))]
+        )
 
     def test_serial(self) -> None:
         """A serial port is opened with the speed of the setting, and again when it was lost."""

@@ -20,6 +20,7 @@ from dmtwisted.devices.devices import Devices, register_settings
 from dmtwisted.devices.driver import REGISTER
 from dmtwisted.dispatch import Dispatcher
 from dmtwisted.hardened import Circle
+from dmtwisted.needs import Need, of_till_line
 from dmtwisted.registers.settings import tcp_place
 from dmtwisted.results import Refused
 from dmtwisted.store.interface import IStore
@@ -91,6 +92,12 @@ class TillLines:
         """Wait for what tills began."""
         for line in self._lines.values():
             await line.factory.idle()
+
+    def needs(self) -> list[Need]:
+        """A need for each line that could not be opened."""
+        failed = {dev_id: line for dev_id, line in self._lines.items() if line.why}
+        found = ((device, failed.get(device.row.dev_id)) for device in self._devices)
+        return [of_till_line(device, line.where.listen, line.why) for device, line in found if line is not None]
 
     def look(self) -> None:
         """Open and close lines as the settings say now."""
