@@ -88,7 +88,7 @@ async def _numbers(store: IStore) -> dict[int, int]:
 
 async def _replaced(store: IStore, now: int) -> set[int]:
     """The jobs that were printed again."""
-    query = OperationQuery(kinds=[JOB], at_from=now - PRINTS_COUNT, limit=500)
+    query = OperationQuery(kinds=[JOB], at_from=now - PRINTS_COUNT, limit=500, counted=False)
     return {decode_job(row.request).replaces for row in (await store.find_operations(query)).operations}
 
 

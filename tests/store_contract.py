@@ -730,6 +730,8 @@ class StoreContract(StoreCase):
             query = OperationQuery(devices, kinds, states, key, limit=3, offset=1)
             found = await store.find_operations(query)
             self.assertEqual((found.total, [row.n for row in found.operations]), (len(wanted), wanted[1:4]), query)
+            uncounted = await store.find_operations(replace(query, counted=False))
+            self.assertEqual((uncounted.total, uncounted.operations), (1 + len(wanted[1:4]), found.operations), query)
         for kind, device_n, key in product(every, (TILL, OTHER), "abcd"):
             newest = {row[0]: row[3] for row in made if (row[1], row[2], row[4]) == (device_n, kind, key)}
             latest = await store.latest(device_n, kind, key)
@@ -804,7 +806,7 @@ class StoreContract(StoreCase):
             self.assertEqual(found.total, len(expected), query)
 
     async def test_pages_of_documents(self) -> None:
-        """Documents come newest or oldest first, then by the journal; a page says how many there are in all."""
+        """Documents come newest or oldest first, then by the journal; a page says how many there are, if wanted."""
         store = await self.opened()
         await self._documents(store)
         oldest_first = [(TILL, 1), (TILL, 2), (OTHER, 1), (TILL, 3), (TILL, 4), (TILL, 5)]
@@ -814,6 +816,8 @@ class StoreContract(StoreCase):
                 found = await store.find_documents(query)
                 page = [(each.device_n, each.number) for each in found.documents]
                 self.assertEqual((page, found.total), (every[offset : offset + limit], 6), query)
+                uncounted = await store.find_documents(replace(query, counted=False))
+                self.assertEqual((uncounted.total, uncounted.documents), (offset + len(page), found.documents), query)
 
     async def test_sent_documents(self) -> None:
         """The bytes of a register's accepted documents come in the order of their numbers, so many at a time."""

@@ -104,7 +104,7 @@ async def _all(store: IStore, query: DocumentQuery) -> AsyncIterator[FoundDocume
     """Everything that the query finds, in portions; what is added meanwhile comes last and moves nothing."""
     passed = 0
     while True:
-        found = (await store.find_documents(replace(query, limit=AT_ONCE, offset=passed))).documents
+        found = (await store.find_documents(replace(query, limit=AT_ONCE, offset=passed, counted=False))).documents
         for row in found:
             yield row
         if len(found) < AT_ONCE:

@@ -139,7 +139,7 @@ async def _all(store: IStore, query: OperationQuery) -> AsyncIterator[list[Chang
     """Every change in portions; what is added meanwhile moves nothing."""
     below = None
     while True:
-        found = (await store.find_operations(replace(query, limit=AT_ONCE, below=below))).operations
+        found = (await store.find_operations(replace(query, limit=AT_ONCE, below=below, counted=False))).operations
         if not found:
             return
         yield [listed(row) for row in found]

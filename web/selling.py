@@ -174,7 +174,9 @@ async def _returned(core: Core, sale: FoundDocument, sold: Receipt) -> tuple[lis
     """
     registers = [device.row.n for device in core.devices if device.kind == REGISTER]
     kinds = [RETURNED, STORNO]
-    asked = DocumentQuery(devices=registers, kinds=kinds, at_from=sale.at, newest_first=False, limit=AT_ONCE)
+    asked = DocumentQuery(
+        devices=registers, kinds=kinds, at_from=sale.at, newest_first=False, limit=AT_ONCE, counted=False
+    )
     found: dict[tuple[int, int], Receipt] = {}
     returns = 0
     while True:

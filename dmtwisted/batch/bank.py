@@ -90,7 +90,9 @@ class Bank:
         """
         if not paid.cancelid:
             return False
-        query = OperationQuery(devices=[terminal_n], kinds=[KIND], states=[State.DONE], limit=LOOKED_THROUGH)
+        query = OperationQuery(
+            devices=[terminal_n], kinds=[KIND], states=[State.DONE], limit=LOOKED_THROUGH, counted=False
+        )
         for row in (await self._store.find_operations(query)).operations:
             if row.key == label:
                 return True

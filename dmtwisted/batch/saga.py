@@ -167,7 +167,7 @@ class Sagas:
 
     async def given_up(self) -> list[tuple[int, str, int, Saga]]:
         """Sagas whose payment was given up, each the last of its tag: register, tag, number, saga; newest first."""
-        query = OperationQuery(kinds=[KIND], states=[State.REFUSED], limit=GIVEN_UP)
+        query = OperationQuery(kinds=[KIND], states=[State.REFUSED], limit=GIVEN_UP, counted=False)
         found = []
         for row in (await self._store.find_operations(query)).operations:
             saga = saga_of(row)

@@ -276,7 +276,8 @@ class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
     """A search for operations, newest first; members that are empty or `None` do not narrow it.
 
     Times are milliseconds since 1970, both ends included. Changes of the service are found by their kind only; those
-    with numbers ``below`` are for a reader that continues where its last page ended.
+    with numbers ``below`` are for a reader that continues where its last page ended. ``counted`` is whether the
+    number of all is wanted, for which every entry of an index is read; else only those up to the page are counted.
     """
 
     devices: list[int] = []
@@ -289,6 +290,7 @@ class OperationQuery(msgspec.Struct, frozen=True, array_like=True):
     limit: int = 100
     offset: int = 0
     below: int | None = None
+    counted: bool = True
 
 
 class FoundOperations(msgspec.Struct, frozen=True, array_like=True):
@@ -301,7 +303,7 @@ class FoundOperations(msgspec.Struct, frozen=True, array_like=True):
 class DocumentQuery(msgspec.Struct, frozen=True, array_like=True):
     """A search for accepted documents; members that are empty or `None` do not narrow it.
 
-    Times are milliseconds since 1970, both ends included.
+    Times are milliseconds since 1970, both ends included; ``counted`` as for operations.
     """
 
     devices: list[int] = []
@@ -315,6 +317,7 @@ class DocumentQuery(msgspec.Struct, frozen=True, array_like=True):
     limit: int = 100
     offset: int = 0
     number: int | None = None
+    counted: bool = True
 
 
 class FoundDocument(msgspec.Struct, frozen=True, array_like=True):

@@ -288,4 +288,5 @@ class PayJournal:
         return None
 
     async def _find(self, query: OperationQuery) -> Iterator[Operation]:
-        return map(operation_of, (await self._store.find_operations(query)).operations)
+        found = await self._store.find_operations(msgspec.structs.replace(query, counted=False))
+        return map(operation_of, found.operations)

@@ -358,7 +358,11 @@ class Figures:
     async def _look_back(self, reading: _Reading) -> None:
         """Find who was offline when the day began."""
         query = DocumentQuery(
-            kinds=[OFFLINE_BEGIN, OFFLINE_END], at_from=reading.first - LOOK_BACK, at_to=reading.first - 1, limit=PAGE
+            kinds=[OFFLINE_BEGIN, OFFLINE_END],
+            at_from=reading.first - LOOK_BACK,
+            at_to=reading.first - 1,
+            limit=PAGE,
+            counted=False,
         )
         seen = set()
         for document in (await self._store.find_documents(query)).documents:
@@ -372,7 +376,7 @@ class Figures:
         passed = 0
         while True:
             begun = self._clock.steady()
-            asked = replace(query, newest_first=False, limit=PAGE, offset=passed)
+            asked = replace(query, newest_first=False, limit=PAGE, offset=passed, counted=False)
             found = (await self._store.find_documents(asked)).documents
             yield found
             if len(found) < PAGE:
@@ -387,7 +391,7 @@ class Figures:
         kinds = [KIND, UNTAGGED, journal.KIND, JOB]
         while True:
             begun = self._clock.steady()
-            query = OperationQuery(kinds=kinds, at_from=first, at_to=last, below=below, limit=PAGE)
+            query = OperationQuery(kinds=kinds, at_from=first, at_to=last, below=below, limit=PAGE, counted=False)
             found = (await self._store.find_operations(query)).operations
             yield found
             if len(found) < PAGE:

@@ -114,13 +114,13 @@ class Feed:
 
     async def _receipts(self) -> AsyncIterator[Entry]:
         store, only = self._core.store, [*self._devices] or [NO_DEVICE]
-        for row in (await store.find_documents(DocumentQuery(devices=only, limit=MOST))).documents:
+        for row in (await store.find_documents(DocumentQuery(devices=only, limit=MOST, counted=False))).documents:
             if row.kind not in _SILENT:
                 yield self._document(listed(row, self._devices[row.device_n]))
         states = [State.REFUSED, State.UNKNOWN]
         queries = (
-            OperationQuery(devices=only, kinds=[KIND, UNTAGGED], states=states, limit=MOST),
-            OperationQuery(devices=only, kinds=[journal.KIND, JOB], limit=MOST),
+            OperationQuery(devices=only, kinds=[KIND, UNTAGGED], states=states, limit=MOST, counted=False),
+            OperationQuery(devices=only, kinds=[journal.KIND, JOB], limit=MOST, counted=False),
         )
         for query in queries:
             for operation in (await store.find_operations(query)).operations:
@@ -172,7 +172,7 @@ class Feed:
 
     async def _changes(self) -> list[Entry]:
         only = [*self._devices] if self.named else []
-        query = OperationQuery(devices=only, kinds=[CHANGE], limit=MOST // 2)
+        query = OperationQuery(devices=only, kinds=[CHANGE], limit=MOST // 2, counted=False)
         found = []
         for row in (await self._core.store.find_operations(query)).operations:
             record = record_of(row)

@@ -134,5 +134,5 @@ async def last_documents(store: IStore, device: Device, limit: int = LAST) -> li
 
     :raises StoreFailed: when the store does not answer.
     """
-    found = await store.find_documents(DocumentQuery(devices=[device.row.n], limit=limit))
+    found = await store.find_documents(DocumentQuery(devices=[device.row.n], limit=limit, counted=False))
     return [listed(row, device) for row in found.documents]

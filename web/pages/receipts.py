@@ -123,7 +123,12 @@ async def _offline_steps(store: IStore, device: Device, row: FoundDocument, way:
     """A document that the register numbered itself: stored, then sent with the others of its session."""
     steps = [Step("step_offline", way.signed, row.fiscal_number)]
     ends = DocumentQuery(
-        devices=[row.device_n], kinds=[documents.OFFLINE_END], at_from=row.at, newest_first=False, limit=1
+        devices=[row.device_n],
+        kinds=[documents.OFFLINE_END],
+        at_from=row.at,
+        newest_first=False,
+        limit=1,
+        counted=False,
     )
     state: dict[str, Any] = await device.built.state()
     waits = state.get("online_status") and row.at >= int(state.get("offline_since") or 0)

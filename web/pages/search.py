@@ -210,7 +210,7 @@ class Finder:
         yield _newest_first(await self._doubtful())
         query, passed, given = self._query, 0, set[tuple[int, int]]()
         while True:
-            page = msgspec.structs.replace(query, offset=passed)
+            page = msgspec.structs.replace(query, offset=passed, counted=False)
             found = (await self._store.find_documents(page)).documents
             # What is added meanwhile comes first; at most it moves what was given already into this portion.
             yield await self._rows([one for one in found if (one.device_n, one.number) not in given])
@@ -237,7 +237,9 @@ class Finder:
     async def _look(self, found: dict[tuple[str, int], Row]) -> None:
         taken_back, offset = await self._taken_back(self._asked.at_from, self._asked.at_to), 0
         while True:
-            page = await self._store.find_documents(msgspec.structs.replace(self._query, offset=offset))
+            last = offset + BATCH >= MOST
+            asked = msgspec.structs.replace(self._query, offset=offset, counted=last)
+            page = await self._store.find_documents(asked)
             for stored in page.documents:
                 row = self._row(stored, taken_back)
                 if row is not None and self._fits(row):
@@ -325,6 +327,7 @@ class Finder:
             at_from=at_from,
             at_to=None if at_to is None else at_to + STORNO_AFTER,
             limit=MOST_STORNOS,
+            counted=False,
         )
         found = [(one.device_n, _reversed(one)) for one in (await self._store.find_documents(query)).documents]
         return {(n, number) for n, number in found if number is not None}

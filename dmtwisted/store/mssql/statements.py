@@ -412,14 +412,16 @@ def _page(
     link: Link, found: Conditions, query: Query, select: str, table: str, alias: str, order: str, join: str
 ) -> tuple[int, list[tuple[Any, ...]]]:
     """The number of all rows, and a page of them."""
-    [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {found.where}", found.values)
-    if not query.limit or not total:
+    total = None
+    if query.counted:
+        [(total,)] = link.ask(f"SELECT COUNT_BIG(*) FROM {table} WHERE {found.where}", found.values)
+    if not query.limit or total == 0:
         # The server does not accept a page without rows.
-        return total, []
+        return total or 0, []
     outer = ", ".join(f"{alias}.{part}" for part in order.split(", "))
     rows = link.ask(
         f"{select} (SELECT * FROM {table} WHERE {found.where} ORDER BY {order} "
         f"OFFSET {int(query.offset)} ROWS FETCH NEXT {int(query.limit)} ROWS ONLY) {alias}{join} ORDER BY {outer}",
         found.values,
     )
-    return total, rows
+    return query.offset + len(rows) if total is None else total, rows

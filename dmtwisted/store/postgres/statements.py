@@ -26,6 +26,7 @@ from dmtwisted.store.queries import (
     OTHERS,
     PAPER,
     TAGGED,
+    Conditions,
     by_key,
     documents_wanted,
     operations_wanted,
@@ -514,13 +515,22 @@ async def unresolved(session: Session, attempt: Attempt, device_n: int | None) -
 async def find_operations(session: Session, attempt: Attempt, query: OperationQuery) -> FoundOperations:
     found = operations_wanted(query, "%s")
     source = by_key(*query.kinds) if query.key else "operation"
+    count, counted = _counted(query, found, source)
     rows = await session.ask(
-        f"SELECT t.total, {_OPERATION} FROM (SELECT count(*) AS total FROM {source} WHERE {found.where}) t "
+        f"SELECT t.total, {_OPERATION} FROM ({count}) t "
         f"LEFT JOIN (SELECT * FROM {source} WHERE {found.where} ORDER BY n DESC LIMIT %s OFFSET %s) o ON true "
         "ORDER BY o.n DESC",
-        (*found.values, *found.values, query.limit, query.offset),
+        (*counted, *found.values, query.limit, query.offset),
     )
-    return FoundOperations(rows[0][0], [read_operation(row[1:]) for row in rows if row[1] is not None])
+    operations = [read_operation(row[1:]) for row in rows if row[1] is not None]
+    return FoundOperations(rows[0][0] if query.counted else query.offset + len(operations), operations)
+
+
+def _counted(query: OperationQuery | DocumentQuery, found: Conditions, source: str) -> tuple[str, list[int | str]]:
+    """The statement that counts what a query finds, with its values; a page that is not counted needs a row too."""
+    if not query.counted:
+        return "SELECT 0 AS total", []
+    return f"SELECT count(*) AS total FROM {source} WHERE {found.where}", found.values
 
 
 async def find_documents(session: Session, attempt: Attempt, query: DocumentQuery) -> FoundDocuments:
@@ -528,14 +538,16 @@ async def find_documents(session: Session, attempt: Attempt, query: DocumentQuer
     # As the indexes of documents have it.
     found.when("state <> 'refused'")
     order = "DESC" if query.newest_first else "ASC"
+    count, counted = _counted(query, found, "document")
     rows = await session.ask(
         "SELECT t.total, d.device_n, d.number, d.kind, d.at, d.fiscal_number, d.value, coalesce(o.answer, ''::bytea) "
-        f"FROM (SELECT count(*) AS total FROM document WHERE {found.where}) t LEFT JOIN "
+        f"FROM ({count}) t LEFT JOIN "
         f"(SELECT * FROM document WHERE {found.where} ORDER BY at {order}, n {order} LIMIT %s OFFSET %s) d ON true "
         f"LEFT JOIN operation o ON o.n = d.operation_n ORDER BY d.at {order}, d.n {order}",
-        (*found.values, *found.values, query.limit, query.offset),
+        (*counted, *found.values, query.limit, query.offset),
     )
-    return FoundDocuments(rows[0][0], [FoundDocument(*row[1:]) for row in rows if row[1] is not None])
+    documents = [FoundDocument(*row[1:]) for row in rows if row[1] is not None]
+    return FoundDocuments(rows[0][0] if query.counted else query.offset + len(documents), documents)
 
 
 async def sent_documents(

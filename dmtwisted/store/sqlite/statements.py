@@ -406,7 +406,7 @@ def _total(
 ) -> int:
     """How many there are in all, when ``found`` are on the page."""
     # A page with room left is the last one: nothing to count.
-    if found < query.limit and (found or not query.offset):
+    if not query.counted or (found < query.limit and (found or not query.offset)):
         return query.offset + found
     (total,) = db.execute(count, values).fetchone()
     return int(total)
