@@ -670,8 +670,8 @@ class Needs:
         stored = await self._of_files()
         with suppress(StoreFailed):
             stored += of_unfinished(await unfinished(self._store, self._devices, self._clock.now()))
-            stored += of_webhooks(len(await self._store.find_letters([HOOK], True, MOST_LETTERS)))
-            stored += of_letters(len(await self._store.find_letters([MAIL, PHONE, LETTERS], True, MOST_LETTERS)))
+            stored += of_webhooks(len(await self._store.find_letters([HOOK], True, MOST_LETTERS, 0)))
+            stored += of_letters(len(await self._store.find_letters([MAIL, PHONE, LETTERS], True, MOST_LETTERS, 0)))
         self._stored = stored
         before, self.now, first = self.now, self._made(), self._looked is None
         self._looked = self._clock.steady()

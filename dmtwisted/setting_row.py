@@ -54,6 +54,14 @@ class SettingRow(Generic[T]):
         except msgspec.MsgspecError as error:
             raise StoreFailed(f"the setting {self._name} cannot be read: {error}") from None
 
+    async def refresh(self) -> None:
+        """Read the stored value again, between two changes: another service may have changed it.
+
+        :raises StoreFailed: when it cannot be read.
+        """
+        async with self._lock:
+            await self.open()
+
     async def change(self, changed: Callable[[T], T]) -> T:
         """Store what ``changed`` makes of the value; changes come one after another.
 

@@ -170,7 +170,7 @@ class Day:
         """Let everything be told."""
         for _ in range(800):
             self.advance(10)
-            if not self.find("find_letters", ["mail"], False, 1):
+            if not self.find("find_letters", ["mail"], False, 1, 0):
                 return
 
     def clear(self, body: Answer) -> Answer | None:
@@ -205,7 +205,7 @@ class Day:
         if len(came) != len(self.server.taken):
             score.wrong.append(f"{tag}: {self.server.taken} came to others")
         for dead in (False, True):
-            if left := self.find("find_letters", ["mail"], dead, 10):
+            if left := self.find("find_letters", ["mail"], dead, 10, 0):
                 score.wrong.append(f"{tag}: {left} are left")
 
     def find(self, verb: str, *arguments: Any) -> Any:

@@ -184,7 +184,7 @@ class Day:
             self.shop.clock.advance(10)
             if self.fallen():
                 self.restart()
-            if not self.find("find_letters", ["marks"], False, 1):
+            if not self.find("find_letters", ["marks"], False, 1, 0):
                 break
         wrong, held, sold = self.score.wrong, self._held, self._sold
         for row in self.fresh():
@@ -203,7 +203,7 @@ class Day:
         if kept != held or any(row.state != "sold" for row in rows):
             wrong.append(f"{what}: the store holds {rows}, the documents {held}")
         for status in (False, True):
-            if left := self.find("find_letters", ["marks"], status, 10):
+            if left := self.find("find_letters", ["marks"], status, 10, 0):
                 wrong.append(f"{what}: {left} are left")
         entries = list(self.service.ledger.entries())
         told = Counter(entry.number for entry in entries if entry.status == ACCEPTED)

@@ -147,7 +147,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "take_letters": (["mail"], AT, AT + 1, 10),
     "put_letter": (1, AT, True, "Ї🧾"),
     "drop_letter": (1,),
-    "find_letters": (["mail"], True, 10),
+    "find_letters": (["mail"], True, 10, 0),
     "hook_cursors": (),
     "keep_cursors": (
         [HookCursor("a" * 36, TILL, 7, AT, 2, AT, AT, "Ї🧾")],

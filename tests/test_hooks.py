@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.hooks import lanes, ways
+from dmtwisted.devices.sharing import HOUSE
+from dmtwisted.hooks import lanes, service, ways
 from dmtwisted.hooks.cursors import Cursors
-from dmtwisted.store.values import CHANGE, OperationQuery, StoreFailed
+from dmtwisted.hooks.lanes import HOOK, Told
+from dmtwisted.store.claims import Claim
+from dmtwisted.store.values import CHANGE, DeadLetter, HookCursor, Letter, OperationQuery, StoreFailed
 from tests.hook_desk import HOST, OK, SILENCE, URL, HookShop, answer
 
 DAY_S = 86_400.0
@@ -349,6 +353,143 @@ class FailureTests(HookCase):
         self.sell("b")
         self.shop.post()
         self.assertEqual(self.tags(), ["a", "b"])
+
+
+class LeftTests(HookCase):
+    """What was never taken, of several subscribers, more than is read at a time."""
+
+    def setUp(self) -> None:
+        """Five letters of one subscriber behind five of another one."""
+        super().setUp()
+        self.patch(service, "MOST", 2)
+        self.other, _ = self.shop.subscribe("other", "http://other.example/", events=("document.made",))
+        self.left(self.one.id, 5)
+        self.left(self.other.id, 5)
+
+    def left(self, id: str, count: int, at: int = 0) -> None:
+        """Events that this subscriber never took."""
+        at = at or self.shop.core.clock.now()
+        for n in range(count):
+            body = msgspec.json.encode({"id": f"{n}", "data": {"tag": f"{n}"}, "type": "document.made"})
+            told = Told(id, f"{n}", "document.made", at, body)
+            letter = DeadLetter(Letter(HOOK, 1, at, msgspec.json.encode(told)), "500")
+            self.shop.wait(self.shop.store.keep_cursors([HookCursor(id, 1, 0)], [letter]))
+
+    def kept(self) -> dict[str, int]:
+        """How many letters each subscriber has."""
+        found: dict[str, int] = {}
+        for dead in (False, True):
+            for row in self.shop.wait(self.shop.store.find_letters([HOOK], dead, 100, 0)):
+                id = msgspec.json.decode(row.payload, type=Told).subscriber
+                found[id] = found.get(id, 0) + 1
+        return found
+
+    def cursors(self) -> set[str]:
+        """Whose cursors are kept."""
+        return {one.subscriber for one in self.shop.wait(self.shop.store.hook_cursors())}
+
+    def test_removed(self) -> None:
+        """With a subscriber all goes that it never took, however much that is; the others keep theirs."""
+        self.assertTrue(self.shop.wait(self.shop.core.hooks.remove(self.other.id)))
+        self.assertEqual(self.kept(), {self.one.id: 5})
+        self.assertEqual(self.cursors(), {self.one.id})
+
+    def test_behind(self) -> None:
+        """What another one never took hides nothing: it is listed, and all of it is sent again."""
+        self.assertEqual(
+            [dead.told.id for dead in self.shop.wait(self.shop.core.hooks.dead(self.other.id))], ["0", "1"]
+        )
+        self.assertTrue(self.shop.wait(self.shop.core.hooks.again(self.other.id)))
+        self.shop.post()
+        self.assertEqual(self.tags("other.example"), ["0", "1", "2", "3", "4"])
+        self.assertEqual(self.kept(), {self.one.id: 5})
+
+    def test_broken_off(self) -> None:
+        """What is left of a removal that was broken off goes with what is too old."""
+        broken = self.patch(self.shop.store, "drop_cursors", self.away)
+        self.shop.wait(self.assertFailing(self.shop.core.hooks.remove(self.other.id)))
+        broken.restore()
+        self.left(self.one.id, 3, at=1)
+        self.shop.wait(self.shop.core.hooks.forget_old())
+        self.assertEqual((self.kept(), self.cursors()), ({self.one.id: 5}, {self.one.id}))
+
+    async def away(self, *_: Any) -> Any:
+        """A verb of a store that is away."""
+        raise StoreFailed("away")
+
+    async def assertFailing(self, asked: Any) -> None:
+        """See that it fails."""
+        try:
+            await asked
+        except StoreFailed:
+            return
+        self.fail("it did not fail")
+
+
+class SharedTests(HookCase):
+    """Several services on the database, of which this is one."""
+
+    def setUp(self) -> None:
+        """This one has everything."""
+        super().setUp()
+        self.sharing = self.shop.core.devices.sharing
+        self.here = {HOUSE, *(device.row.n for device in self.shop.core.devices)}
+        self.claims = HeldClaims(set(self.here))
+        self.patch(self.sharing, "_claims", self.claims)
+
+    def test_lost_for_a_moment(self) -> None:
+        """What is stored while a lost session comes back, device by device, is told: nothing is read over."""
+        self.sell("a")
+        self.shop.post()
+        self.claims.held = {HOUSE}
+        self.sell("b")
+        self.shop.post()
+        self.claims.held = set(self.here)
+        self.shop.post()
+        self.sell("c")
+        self.shop.post(5)
+        self.assertEqual(self.tags(), ["a", "b", "c"])
+
+    def test_nothing_ours(self) -> None:
+        """A service without any device tells nothing, and begins soon after it has one."""
+        self.claims.held = set()
+        self.sell("a", "b")
+        self.shop.post(70)
+        self.assertEqual(self.tags(), [])
+        self.claims.held = set(self.here)
+        self.shop.post(5)
+        self.assertEqual(self.tags(), ["a", "b"])
+
+    def test_resumed(self) -> None:
+        """A device that is claimed late at a start is not left waiting for somebody's next event."""
+        self.claims.held = {HOUSE}
+        self.sell("a")
+        self.shop.post()
+        self.assertEqual(self.tags(), [])
+        self.claims.held = set(self.here)
+        device_n = self.shop.core.devices.by_name("test").row.n
+        self.assertTrue(self.shop.wait(self.sharing.resume(device_n)))
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a"])
+
+
+class HeldClaims:
+    """Claims of which the test says what is held."""
+
+    def __init__(self, held: set[int]) -> None:
+        self.held = held
+
+    def holds(self, device_n: int) -> bool:
+        """Whether the device is ours."""
+        return device_n in self.held
+
+    async def claim(self, device_n: int) -> Claim:
+        """Ours, or not."""
+        return Claim.OURS if device_n in self.held else Claim.ELSEWHERE
+
+    async def resume(self, device_n: int) -> bool:
+        """The same at a start."""
+        return device_n in self.held
 
 
 class SecretTests(HookCase):

@@ -103,7 +103,7 @@ class ServiceTests(SynchronousTestCase):
 
     def letters(self, dead: bool = False) -> list[LetterRow]:
         """What waits in the outbox."""
-        return self.successResultOf(Deferred.fromCoroutine(self.shop.store.find_letters(["marks"], dead, 100)))
+        return self.successResultOf(Deferred.fromCoroutine(self.shop.store.find_letters(["marks"], dead, 100, 0)))
 
     def test_sold(self) -> None:
         """A mark in stock is sold without a warning, and the service is told once, with the receipt."""

@@ -243,7 +243,7 @@ class LostAnswerTests(MssqlCase, TestCase):
         letters = [Letter("mail", 0, AT, b"x"), Letter("marks", TILL, AT, b"y")]
         await store.conclude(outcome(back, marks=MarkMove(MarkStep.FREE, ["m"]), letters=letters))
         self.assertEqual([row.number for row in await store.find_marks(["m"])], [2, 3])
-        found = await store.find_letters(["mail", "marks"], False, 10)
+        found = await store.find_letters(["mail", "marks"], False, 10, 0)
         self.assertEqual((len(found), self.faults.happened), (2, 1))
 
     async def test_outcomes(self) -> None:

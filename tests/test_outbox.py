@@ -50,7 +50,7 @@ class OutboxTests(SynchronousTestCase):
 
     def left(self, dead: bool = False) -> list[LetterRow]:
         """What is stored."""
-        return self.successResultOf(Deferred.fromCoroutine(self.store.find_letters(["marks"], dead, 10)))
+        return self.successResultOf(Deferred.fromCoroutine(self.store.find_letters(["marks"], dead, 10, 0)))
 
     def test_told(self) -> None:
         """A letter goes out at once, and is gone; letters of other kinds stay."""

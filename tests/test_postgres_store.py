@@ -734,7 +734,7 @@ class LostAnswerTests(WireCase, TestCase):
         letters = [Letter("mail", 0, AT, b"x"), Letter("marks", TILL, AT, b"y")]
         await store.conclude(outcome(back, marks=MarkMove(MarkStep.FREE, ["m"]), letters=letters))
         self.assertEqual([row.number for row in await store.find_marks(["m"])], [2, 3])
-        self.assertEqual((len(await store.find_letters(["mail", "marks"], False, 10)), wire.lost), (2, 1))
+        self.assertEqual((len(await store.find_letters(["mail", "marks"], False, 10, 0)), wire.lost), (2, 1))
 
     async def test_other_verbs(self) -> None:
         """No other verb minds a lost answer either."""

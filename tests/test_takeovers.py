@@ -8,7 +8,7 @@ from unittest import skipIf
 
 import msgspec
 from twisted.internet import reactor
-from twisted.internet.task import deferLater
+from twisted.internet.task import LoopingCall, deferLater
 from twisted.trial.unittest import TestCase
 
 from dmtwisted.batch.saga import KIND as SAGA
@@ -17,6 +17,9 @@ from dmtwisted.closing import ShiftClosing
 from dmtwisted.core import Core
 from dmtwisted.devices.devices import PrinterDevice, TerminalDevice, usable
 from dmtwisted.documents.model import Line
+from dmtwisted.hooks import cursors
+from dmtwisted.hooks.service import Hooks
+from dmtwisted.hooks.subscribers import Subscriber
 from dmtwisted.printing.jobs import KIND as JOB
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.claims import Claim
@@ -24,6 +27,7 @@ from dmtwisted.store.postgres.store import PostgresStore
 from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.journal import KIND as PAYMENT
 from tests.batch_desk import sale as card_sale
+from tests.hook_desk import HOST, SILENCE, URL, Receivers
 from tests.postgres_server import MISSING
 from tests.shop import hurry, sale
 from tests.store_contract import OTHER, TILL, intent, outcome
@@ -256,3 +260,104 @@ class UnfinishedTests(_TakeoverCase, TestCase):
         await ShiftClosing(first.devices, first.dispatcher, first.clock).close_due()
         state = await first.devices.by_name("test").built.state()
         self.assertEqual((state["shift_status"], state["shift"]), (1, 2))
+
+
+@skipIf(MISSING, MISSING)
+class EventTests(_TakeoverCase, TestCase):
+    """The events of the device, on their way to a subscriber of which the first service alone was told."""
+
+    def setUp(self) -> None:
+        """A receiver in memory."""
+        super().setUp()
+        self.receivers = Receivers(reactor)
+        self.patch(Hooks, "line", staticmethod(self.receivers.line))
+        self.patch(cursors, "AGAIN_S", 0.05)
+        pump = LoopingCall(self.receivers.flush)
+        pump.start(0.01)
+        self.addCleanup(pump.stop)
+
+    async def subscribe(self, service: Core, name: str = "accounts") -> Subscriber:
+        """A new subscriber of receipts."""
+        return (await service.hooks.add(name, URL, allow_local=HOST, events=("document.made",)))[0]
+
+    async def sell(self, service: Core, *tags: str) -> None:
+        """Sell once for each tag."""
+        for tag in tags:
+            self.assertEqual((await self.told(service, 1, tag, receipt=sale()))[0], 0)
+
+    def tags(self) -> list[str]:
+        """The tags of what came, in its order."""
+        return [got.event["data"]["tag"] for got in self.receivers.got]
+
+    async def came(self, *tags: str) -> None:
+        """Wait until these have come, and no other."""
+        await self.until(lambda: len(self.tags()) >= len(tags))
+        await deferLater(reactor, 0.3)
+        self.assertEqual(self.tags(), [*tags])
+
+    async def test_in_order(self) -> None:
+        """When a service ends in order, the other one goes on: each event once."""
+        first = await self.service(await self.opened_postgres(size=2))
+        second = await self.service(self.store("bar", size=2))
+        await self.subscribe(first)
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        await self.sell(first, "a", "b")
+        await self.came("a", "b")
+        await self.end(first)
+        await self.sell(second, "c", "d")
+        await self.came("a", "b", "c", "d")
+
+    async def test_answer_lost(self) -> None:
+        """Of a service that is cut off only the event comes again whose answer was lost; what waited comes too."""
+        wire = Wire()
+        store = await self.behind(wire)
+        first, second = await self.service(store), await self.service(self.store("bar", size=2))
+        await self.subscribe(first)
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        await self.sell(first, "a")
+        await self.came("a")
+        self.receivers.answers[HOST] = [SILENCE]
+        await self.sell(first, "b", "c")
+        await self.came("a", "b")
+        await self.cut_off(wire, store)
+        await self.takes(second, "test")
+        await self.sell(second, "d")
+        await self.came("a", "b", "b", "c", "d")
+
+    async def test_late_cursor(self) -> None:
+        """What a service could not store in time is stored when it is back, and sets back nobody."""
+        wire = Wire()
+        store = await self.behind(wire)
+        first, second = await self.service(store), await self.service(self.store("bar", size=2))
+        await self.subscribe(first)
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        device_n = first.devices.by_name("test").row.n
+        patched = self.patch(store, "keep_cursors", self.away)
+        await self.sell(first, "a")
+        await self.came("a")
+        await self.cut_off(wire, store)
+        await self.takes(second, "test")
+        await self.sell(second, "b", "c")
+        await self.came("a", "a", "b", "c")
+        await self.end(second)
+        await self.back(wire, store, device_n)
+        patched.restore()
+        await self.until(lambda: not first.hooks._common.cursors._busy)
+        await self.sell(first, "d")
+        await self.came("a", "a", "b", "c", "d")
+
+    async def test_subscribers(self) -> None:
+        """What one service changes of subscribers the other one neither undoes nor goes on without."""
+        first = await self.service(await self.opened_postgres(size=2))
+        second = await self.service(self.store("bar", size=2))
+        gone = await self.subscribe(first, "gone")
+        self.assertEqual((await self.told(first, 0, "open"))[0], 0)
+        await self.subscribe(second, "of the second")
+        self.assertTrue(await second.hooks.remove(gone.id))
+        await self.subscribe(first, "of the first")
+        for service in (first, second):
+            await service.hooks.subscribers.refresh()
+            names = [one.name for one in service.hooks.subscribers]
+            self.assertEqual(names, ["of the second", "of the first"])
+        await self.sell(first, "a")
+        await self.came("a", "a")

@@ -125,10 +125,11 @@ class DeadList(msgspec.Struct):
 
 async def webhooks_of(core: Core, language: str) -> list[WebhookRecord]:
     """The subscribers of a service, and how they are."""
-    return [await _record(core, one, language) for one in core.hooks.subscribers]
+    dead = await core.hooks.all_dead()
+    return [_record(core, one, dead.get(one.id, []), language) for one in core.hooks.subscribers]
 
 
-async def _record(core: Core, one: Subscriber, language: str) -> WebhookRecord:
+def _record(core: Core, one: Subscriber, dead: list[Dead], language: str) -> WebhookRecord:
     waiting, now = core.hooks.waiting(one.id), core.clock.now()
     return WebhookRecord(
         id=one.id,
@@ -148,24 +149,23 @@ async def _record(core: Core, one: Subscriber, language: str) -> WebhookRecord:
         failing_since=_stamp(waiting.failing_since if waiting else 0),
         why=wording(waiting.why).for_language(language) if waiting and waiting.why else "",
         next=_stamp(waiting.next if waiting else 0),
-        dead=len(await core.hooks.dead(one.id)),
+        dead=len(dead),
     )
 
 
 async def shown_hooks(core: Core, language: str) -> list[tuple[Subscriber, Waiting | None, str, list[DeadEvent]]]:
     """The subscribers for their page: what waits for each, its last failure, and what it never took."""
-    found = []
+    found, dead = [], await core.hooks.all_dead()
     for one in core.hooks.subscribers:
         waiting = core.hooks.waiting(one.id)
         why = wording(waiting.why).for_language(language) if waiting and waiting.why else ""
-        found.append((one, waiting, why, await dead_of(core, one.id, language)))
+        found.append((one, waiting, why, _listed(core, dead.get(one.id, []), language)))
     return found
 
 
-async def dead_of(core: Core, id: str, language: str) -> list[DeadEvent]:
-    """What a subscriber never took."""
+def _listed(core: Core, dead: list[Dead], language: str) -> list[DeadEvent]:
     names = {device.row.n: device.name for device in core.devices}
-    return [_dead(dead, names.get(dead.device_n, ""), language) for dead in await core.hooks.dead(id)]
+    return [_dead(one, names.get(one.device_n, ""), language) for one in dead]
 
 
 def _dead(dead: Dead, device: str, language: str) -> DeadEvent:
@@ -209,7 +209,8 @@ class HookApi:
         one = await lasting(self._hooks.subscribers.change(id, changes))
         if one is None:
             raise HttpRefusal(404, NO_SUCH)
-        return json_answer(request, 200, await _record(self._core, one, self._language(request)))
+        dead = await self._hooks.dead(id)
+        return json_answer(request, 200, _record(self._core, one, dead, self._language(request)))
 
     @app.route("/dm/api/v3/webhooks/<id>", methods=["DELETE"])
     async def remove(self, request: IRequest, id: str) -> bytes:
@@ -241,7 +242,8 @@ class HookApi:
     async def dead(self, request: IRequest, id: str) -> bytes:
         """Events that a subscriber never took, and that are not tried any more by themselves."""
         self._one(id)
-        return json_answer(request, 200, DeadList(await dead_of(self._core, id, self._language(request))))
+        dead = await self._hooks.dead(id)
+        return json_answer(request, 200, DeadList(_listed(self._core, dead, self._language(request))))
 
     @app.route("/dm/api/v3/webhooks/<id>/dead/retry", methods=["POST"])
     async def retry_all(self, request: IRequest, id: str) -> bytes:

@@ -24,6 +24,8 @@ class Sharing:
         self._renew = renew
         self.taken: list[Callable[[int], Awaitable[None]]] = []
         """Called with the number of each device that was taken over from another service, once it is built again."""
+        self.resumed: list[Callable[[int], None]] = []
+        """Called with the number of each device that this service owns at its start."""
         self._claims: Claims | None = getattr(store, "claims", None)
 
     @property
@@ -36,7 +38,13 @@ class Sharing:
 
         :raises StoreFailed: when the database does not answer.
         """
-        return self._claims is None or await self._claims.resume(device_n)
+        if self._claims is None:
+            return True
+        ours = await self._claims.resume(device_n)
+        if ours:
+            for resumed in self.resumed:
+                resumed(device_n)
+        return ours
 
     def may_be_another(self, device_n: int) -> bool:
         """Whether another service may have changed the device since it was built here."""

@@ -52,7 +52,7 @@ class Cursors:
         while self._waiting:
             rows, dead, waiting = list(self._rows.values()), self._dead, self._waiting
             self._rows, self._dead, self._waiting = {}, [], []
-            failure = await self._stored(rows, dead)
+            failure = await self._stored(rows, dead) if rows or dead else None
             for kept in waiting:
                 if not kept.called:
                     kept.callback(failure)

@@ -151,6 +151,11 @@ class Lane:
         elif not self._queue and not self.busy:
             self.at = self._read = max(self.at, place)
 
+    def left_out(self) -> None:
+        """Something was read without the events of this device: it was another service's, for a moment at least."""
+        self.behind = True
+        self.wake()
+
     def note(self) -> None:
         """Take what was passed into the cursor."""
         self.cursor = replace(self.cursor, told=self.at)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
-from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
+from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
@@ -17,7 +19,7 @@ from dmtwisted.devices.devices import Devices
 from dmtwisted.hooks.cursors import Cursors
 from dmtwisted.hooks.lanes import HOOK, Failed, Told
 from dmtwisted.hooks.subscribers import Subscriber, Subscribers
-from dmtwisted.hooks.ways import MOST_POSTS, Common, Waiting, Way
+from dmtwisted.hooks.ways import CHECK_S, MOST_POSTS, Common, Waiting, Way
 from dmtwisted.messages.feed import Feed
 from dmtwisted.messages.kinds import EventType
 from dmtwisted.outbox import Never, Outbox
@@ -32,7 +34,7 @@ TEST = "webhook.test"
 """The type of the event that only a test sends."""
 
 MOST = 1000
-"""Dead letters that are listed, and looked through, at a time."""
+"""Dead letters of a subscriber that are listed, and those of all that are read at a time."""
 
 LEASE_S = 120.0
 """Seconds for one try of a dead letter."""
@@ -104,9 +106,11 @@ class Hooks:
             self._alone,
         )
         devices.sharing.taken.append(self.taken_over)
+        devices.sharing.resumed.append(self._resumed)
         self._ways: dict[str, Way] = {}
         self._known: dict[str, dict[int, HookCursor]] = {}
-        self._begun: list[int] = []
+        self._begun: set[int] = set()
+        self._keeping_up: Deferred[None] | None = None
         self._failed_at: dict[str, float] = {}
         self._running = self._ready = False
         outbox.tell_by(HOOK, self._once_more, LEASE_S)
@@ -121,14 +125,24 @@ class Hooks:
     async def _start(self) -> None:
         while self._running and not self._ready:
             try:
+                self._begun |= {chain.device_n for chain in await self._store.chains()}
                 for cursor in await self._store.hook_cursors():
-                    self._known.setdefault(cursor.subscriber, {})[cursor.device_n] = cursor
-                self._begun = [chain.device_n for chain in await self._store.chains()]
+                    self._learn(cursor)
                 self._ready = True
             except StoreFailed as error:
                 self.log.warn("subscribers wait for the database: {why}", why=str(error))
                 await deferLater(self._clock, AGAIN_S)
         self._follow()
+        if self._devices.sharing.shared and self._running:
+            self._keeping_up = Deferred.fromCoroutine(self._keep_up())
+
+    async def _keep_up(self) -> None:
+        """Learn of subscribers that another service has changed; never raises."""
+        with suppress(CancelledError):
+            while True:
+                await deferLater(self._clock, CHECK_S)
+                with suppress(StoreFailed):
+                    await self.subscribers.refresh()
 
     def _follow(self) -> None:
         """Let exactly the enabled subscribers get events."""
@@ -152,25 +166,43 @@ class Hooks:
         if not sharing.shared:
             return None
         there = {device.row.n for device in self._devices}
-        others = [0, *(n for n in self._begun if n and n not in there)] if sharing.has_house else []
-        return [*others, *(n for n in there if not sharing.may_be_another(n))]
+        self._begun |= there
+        ours = [n for n in there if not sharing.may_be_another(n)]
+        return [0, *(self._begun - there - {0}), *ours] if sharing.has_house else ours
 
     async def _alone(self) -> None:
         """See to the events that belong to no device, if no other service does."""
         if await self._devices.sharing.own_house():
-            await self.taken_over(0)
+            self._begun |= {chain.device_n for chain in await self._store.chains()}
+            there = {device.row.n for device in self._devices}
+            await self.taken_over(0, *(self._begun - there - {0}))
 
-    async def taken_over(self, device_n: int) -> None:
-        """Go on with the events of a device where another service has stopped."""
-        if not self._ways:
-            return
-        rows = {one.subscriber: one for one in await self._store.hook_cursors() if one.device_n == device_n}
+    async def taken_over(self, *devices: int) -> None:
+        """Go on with the events of devices where another service has stopped."""
+        await self.subscribers.refresh()
+        rows = {(one.subscriber, one.device_n): one for one in await self._store.hook_cursors()}
+        for (id, device_n), cursor in rows.items():
+            if device_n in devices and id not in self._ways:
+                self._learn(cursor)
         for id, way in self._ways.items():
-            way.taken_over(device_n, rows.get(id))
+            for device_n in devices:
+                way.taken_over(device_n, rows.get((id, device_n)))
+
+    def _learn(self, cursor: HookCursor) -> None:
+        """Know how far a subscriber is that gets nothing now."""
+        known = self._known.setdefault(cursor.subscriber, {})
+        if cursor.device_n not in known or known[cursor.device_n].told <= cursor.told:
+            known[cursor.device_n] = cursor
+
+    def _resumed(self, device_n: int) -> None:
+        for way in self._ways.values():
+            way.owned(device_n)
 
     async def stop(self) -> None:
         """Begin no more tries; return when those under way have ended, and how far everybody is is noted."""
         self._running = False
+        if self._keeping_up is not None:
+            self._keeping_up.cancel()
         ways = list(self._ways.values())
         await gatherResults([Deferred.fromCoroutine(way.close()) for way in ways])
 
@@ -243,9 +275,13 @@ class Hooks:
         if not await self.subscribers.remove(id):
             return False
         self._known.pop(id, None)
+        # What was under way when it was removed is kept before that is forgotten.
+        await self._common.cursors.keep([])
         await self._store.drop_cursors(id)
-        for dead in await self.dead(id):
-            await self._store.drop_letter(dead.n)
+        for dead in (False, True):
+            async for row, told in self._letters(dead):
+                if told.subscriber == id:
+                    await self._store.drop_letter(row.n)
         return True
 
     def waiting(self, id: str) -> Waiting | None:
@@ -255,27 +291,42 @@ class Hooks:
 
     # What was never taken
 
-    async def dead(self, id: str) -> list[Dead]:
-        """The oldest events that a subscriber never took; those first that are about to be sent again."""
-        found = []
-        for waits in (True, False):
-            for row in await self._store.find_letters([HOOK], not waits, MOST):
-                told = msgspec.json.decode(row.payload, type=Told)
-                if told.subscriber == id:
-                    found.append(Dead(row.n, told, row.device_n, waits, row.why))
+    async def all_dead(self) -> dict[str, list[Dead]]:
+        """For each subscriber the oldest events that it never took; those first that are about to be sent again."""
+        found: dict[str, list[Dead]] = {}
+        for dead in (False, True):
+            async for row, told in self._letters(dead):
+                of_one = found.setdefault(told.subscriber, [])
+                if len(of_one) < MOST:
+                    of_one.append(Dead(row.n, told, row.device_n, not dead, row.why))
         return found
+
+    async def dead(self, id: str) -> list[Dead]:
+        """Those of one subscriber."""
+        return (await self.all_dead()).get(id, [])
+
+    async def _letters(self, dead: bool) -> AsyncIterator[tuple[LetterRow, Told]]:
+        """Every letter of a subscriber that waits, or is dead, oldest first."""
+        after = 0
+        while rows := await self._store.find_letters([HOOK], dead, MOST, after):
+            for row in rows:
+                yield row, msgspec.json.decode(row.payload, type=Told)
+            after = rows[-1].n
 
     async def again(self, id: str, n: int | None = None) -> bool:
         """Send dead letters once more, in the background: that with the number ``n``, or all; whether there are any.
 
         :raises StoreFailed: when that is not stored.
         """
-        asked = [dead for dead in await self.dead(id) if n in (None, dead.n)]
         self._failed_at.pop(id, None)
-        for dead in asked:
-            await self._store.put_letter(dead.n, self._clock.now(), False, dead.why)
+        found = False
+        for dead in (False, True):
+            async for row, told in self._letters(dead):
+                if told.subscriber == id and n in (None, row.n):
+                    found = True
+                    await self._store.put_letter(row.n, self._clock.now(), False, row.why)
         self._outbox.posted()
-        return bool(asked)
+        return found
 
     async def drop(self, id: str, n: int) -> bool:
         """Remove a dead letter; whether there was one.
@@ -308,13 +359,24 @@ class Hooks:
         self._failed_at.pop(one.id, None)
 
     async def forget_old(self) -> None:
-        """Remove dead letters that are older than receipts are kept."""
-        before = self._clock.now() - self._settings.now.packdays * DAY_MS
-        old = [row for row in await self._store.find_letters([HOOK], True, MOST) if row.due < before]
-        for row in old:
-            await self._store.drop_letter(row.n)
+        """Remove dead letters that are older than receipts are kept, and what is left of removed subscribers.
+
+        A removal that was broken off left it, or another service that was at work for them.
+        """
+        known = {cursor.subscriber for cursor in await self._store.hook_cursors()}
+        # Afterwards: whoever has a cursor is stored already.
+        await self.subscribers.refresh()
+        for id in known:
+            if self.subscribers.by_id(id) is None:
+                await self._store.drop_cursors(id)
+        before, old = self._clock.now() - self._settings.now.packdays * DAY_MS, 0
+        async for row, told in self._letters(dead=True):
+            removed = self.subscribers.by_id(told.subscriber) is None
+            if removed or row.due < before:
+                old += not removed
+                await self._store.drop_letter(row.n)
         if old:
-            self.log.warn("{count} events that no subscriber took are too old and were removed", count=len(old))
+            self.log.warn("{count} events that no subscriber took are too old and were removed", count=old)
 
 
 def _posting() -> ModuleType:

@@ -111,6 +111,16 @@ class Subscribers:
         """
         await self._row.open()
 
+    async def refresh(self) -> None:
+        """Read them again: another service on the same database may have changed them.
+
+        :raises StoreFailed: when that fails.
+        """
+        before = self._row.value
+        await self._row.refresh()
+        if self._row.value != before:
+            self.changed()
+
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self._row.value)
 
@@ -197,8 +207,15 @@ class Subscribers:
 
         :raises StoreFailed: when it is unknown whether it was removed.
         """
-        before = len(self._row.value)
-        return len(await self._change(lambda known: tuple(one for one in known if one.id != id))) < before
+        there = False
+
+        def removed(known: tuple[Subscriber, ...]) -> tuple[Subscriber, ...]:
+            nonlocal there
+            there = any(one.id == id for one in known)
+            return tuple(one for one in known if one.id != id)
+
+        await self._change(removed)
+        return there
 
     async def _replace(self, id: str, changed: Callable[[Subscriber], Subscriber]) -> Subscriber | None:
         after = await self._change(lambda known: tuple(changed(one) if one.id == id else one for one in known))
@@ -208,6 +225,8 @@ class Subscribers:
         self, changed: Callable[[tuple[Subscriber, ...]], tuple[Subscriber, ...]]
     ) -> tuple[Subscriber, ...]:
         try:
+            # Else what another service has changed would be undone.
+            await self._row.refresh()
             return await self._row.change(changed)
         finally:
             self.changed()

@@ -27,7 +27,10 @@ MOST_HELD = 2000
 """Events that the lanes of one subscriber hold together; each holds one at least."""
 
 CHECK_S = 60.0
-"""Seconds after which the store is asked anyway: another service on it may have left events."""
+"""Seconds after which the store is asked anyway: another service on it may have left events, or subscribers."""
+
+OWNED_S = 1.0
+"""Seconds between two looks whether a service without devices has one, which cost no question."""
 
 SAVED_AFTER = 1000
 """Places after which also the lanes without events are noted, so that the next start reads only these again."""
@@ -73,9 +76,7 @@ class Way:
 
     log = Logger()
 
-    def __init__(
-        self, subscriber: Subscriber, common: Common, known: dict[int, HookCursor], begun: list[int]
-    ) -> None:
+    def __init__(self, subscriber: Subscriber, common: Common, known: dict[int, HookCursor], begun: set[int]) -> None:
         self.subscriber, self._common, self._known, self._begun = subscriber, common, known, begun
         self.id, self.name = subscriber.id, subscriber.name
         self.feed, self.cursors, self.clock = common.feed, common.cursors, common.clock
@@ -146,7 +147,11 @@ class Way:
             lane.stop()
         if cursor is not None:
             self._known[device_n] = cursor
-        self._lane(device_n)
+        self.owned(device_n)
+
+    def owned(self, device_n: int) -> None:
+        """Begin with a device, which this service has from now on."""
+        self._lane(device_n).wake()
 
     # For the lanes
 
@@ -217,20 +222,31 @@ class Way:
     async def _read_next(self) -> None:
         owned = self._common.owned()
         if owned is not None and not owned:
-            await deferLater(self.clock, CHECK_S)
+            await self._rest()
             await self._common.alone()
             return
         batch = await self.feed.read(self.place, READ, owned or [])
         for message in batch.messages:
             self._lane(message.device_n).offer(message)
         moved, self.place = batch.until > self.place, max(batch.until, self.place)
-        for device_n in list(self._lanes) if owned is None else owned:
-            self._lane(device_n).passed(self.place)
+        for device_n in owned or []:
+            self._lane(device_n)
+        for device_n, lane in list(self._lanes.items()):
+            if owned is None or device_n in owned:
+                lane.passed(self.place)
+            elif moved:
+                lane.left_out()
         if self.place - self._saved >= SAVED_AFTER:
             await self.save()
         if not moved:
             await self._common.alone()
             await self.feed.more(self.place, CHECK_S)
+
+    async def _rest(self) -> None:
+        """Wait until something is ours, or it is time to see whether another service has stopped."""
+        until = self.clock.steady() + CHECK_S
+        while self.clock.steady() < until and not self._common.owned():
+            await deferLater(self.clock, OWNED_S)
 
     def _lane(self, device_n: int) -> Lane:
         lane = self._lanes.get(device_n)

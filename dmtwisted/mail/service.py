@@ -166,7 +166,7 @@ class CustomerPost:
     async def waiting(self, dead: bool) -> list[Waiting]:
         """Letters that wait, or dead ones, oldest first, with masked addresses."""
         found = []
-        for row in await self._store.find_letters(KINDS, dead, MOST):
+        for row in await self._store.find_letters(KINDS, dead, MOST, 0):
             try:
                 told = decode(row.payload)
             except msgspec.MsgspecError:
@@ -177,7 +177,7 @@ class CustomerPost:
     async def again(self, n: int) -> bool:
         """Try a letter again now; whether it is there."""
         for dead in (True, False):
-            for row in await self._store.find_letters(KINDS, dead, MOST):
+            for row in await self._store.find_letters(KINDS, dead, MOST, 0):
                 if row.n == n:
                     await self._store.put_letter(n, self._clock.now(), False, row.why)
                     return True
@@ -195,7 +195,7 @@ class CustomerPost:
     async def _operator_came(self, posted: Callable[[], None]) -> None:
         """Somebody listens for telephone numbers from now on: those that wait are due."""
         try:
-            for row in await self._store.find_letters([PHONE], False, MOST):
+            for row in await self._store.find_letters([PHONE], False, MOST, 0):
                 await self._store.put_letter(row.n, self._clock.now(), False, row.why)
         except StoreFailed as error:
             self.log.warn("telephone numbers wait for the database: {why}", why=str(error))

@@ -243,8 +243,8 @@ class IStore(ABC):
         """Remove a letter: it was told, or nobody wants it told any more."""
 
     @_reads
-    async def find_letters(self, kinds: list[str], dead: bool, limit: int) -> list[values.LetterRow]:
-        """Letters that wait, or dead ones, oldest first."""
+    async def find_letters(self, kinds: list[str], dead: bool, limit: int, after: int) -> list[values.LetterRow]:
+        """The next letters after the number ``after`` that wait, or dead ones, oldest first."""
 
     # Events
 
@@ -269,7 +269,10 @@ class IStore(ABC):
 
     @_writes
     async def keep_cursors(self, cursors: list[values.HookCursor], dead: list[values.DeadLetter]) -> None:
-        """Keep how far subscribers are, each in place of what was known, with letters that are dead now."""
+        """Keep how far subscribers are, each in place of what was known, with letters that are dead now.
+
+        One that is farther by now stays: another service may have gone on since the caller knew it.
+        """
 
     @_writes
     async def drop_cursors(self, subscriber: str) -> None:

@@ -25,14 +25,15 @@ def keep_cursors(link: Link, attempt: object, cursors: list[HookCursor], dead: l
         key = (keep(one.subscriber), one.device_n)
         link.ask(
             "UPDATE hook_cursor SET told = %s, told_at = %s, attempts = %s, since = %s, due = %s, why = %s "
-            "WHERE subscriber = %s AND device_n = %s",
-            (*values, *key),
+            "WHERE subscriber = %s AND device_n = %s AND told <= %s",
+            (*values, *key, one.told),
         )
         if not link.changed:
             link.ask(
                 "INSERT INTO hook_cursor (told, told_at, attempts, since, due, why, subscriber, device_n) "
-                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
-                (*values, *key),
+                "SELECT %s, %s, %s, %s, %s, %s, %s, %s "
+                "WHERE NOT EXISTS (SELECT 1 FROM hook_cursor WHERE subscriber = %s AND device_n = %s)",
+                (*values, *key, *key),
             )
     for one_dead in dead:
         letter = one_dead.letter

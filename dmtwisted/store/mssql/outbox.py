@@ -61,11 +61,13 @@ def drop_letter(link: Link, attempt: object, n: int) -> None:
     link.ask("DELETE FROM outbox WHERE n = %s", (n,))
 
 
-def find_letters(link: Link, attempt: object, kinds: list[str], dead: bool, limit: int) -> list[LetterRow]:
+def find_letters(
+    link: Link, attempt: object, kinds: list[str], dead: bool, limit: int, after: int
+) -> list[LetterRow]:
     rows = link.ask(
-        f"SELECT TOP {int(limit)} {_LETTER} FROM outbox WHERE state = %s "
+        f"SELECT TOP {int(limit)} {_LETTER} FROM outbox WHERE state = %s AND n > %s "
         f"AND kind IN ({', '.join(['%s'] * len(kinds))}) ORDER BY n",
-        ("dead" if dead else "waiting", *kinds),
+        ("dead" if dead else "waiting", after, *kinds),
     )
     return list(map(_letter, rows))
 

@@ -11,6 +11,7 @@ _KEEP = (
     f"INSERT INTO hook_cursor ({_LISTED}) SELECT * FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::bigint[], "
     "%s::int[], %s::bigint[], %s::bigint[], %s::text[]) ON CONFLICT (subscriber, device_n) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+    + " WHERE hook_cursor.told <= excluded.told"
 )
 _BURY = (
     "INSERT INTO outbox (kind, device_n, due, attempts, state, why, payload) SELECT kind, device_n, due, 0, 'dead', "

@@ -64,10 +64,10 @@ async def drop_letter(session: Session, attempt: object, n: int) -> None:
 
 
 async def find_letters(
-    session: Session, attempt: object, kinds: list[str], dead: bool, limit: int
+    session: Session, attempt: object, kinds: list[str], dead: bool, limit: int, after: int
 ) -> list[LetterRow]:
     rows = await session.ask(
-        f"SELECT {_LETTER} FROM outbox WHERE state = %s AND kind = ANY(%s) ORDER BY n LIMIT %s",
-        ("dead" if dead else "waiting", kinds, limit),
+        f"SELECT {_LETTER} FROM outbox WHERE state = %s AND kind = ANY(%s) AND n > %s ORDER BY n LIMIT %s",
+        ("dead" if dead else "waiting", kinds, after, limit),
     )
     return [LetterRow(*row) for row in rows]

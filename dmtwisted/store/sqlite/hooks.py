@@ -7,6 +7,11 @@ import sqlite3
 from dmtwisted.store.values import DeadLetter, HookCursor
 
 _COLUMNS = "subscriber, device_n, told, told_at, attempts, since, due, why"
+_KEEP = (
+    f"INSERT INTO hook_cursor ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (subscriber, device_n) "
+    "DO UPDATE SET told = excluded.told, told_at = excluded.told_at, attempts = excluded.attempts, "
+    "since = excluded.since, due = excluded.due, why = excluded.why WHERE told <= excluded.told"
+)
 
 
 def hook_cursors(db: sqlite3.Connection) -> list[HookCursor]:
@@ -16,7 +21,7 @@ def hook_cursors(db: sqlite3.Connection) -> list[HookCursor]:
 
 def keep_cursors(db: sqlite3.Connection, cursors: list[HookCursor], dead: list[DeadLetter]) -> None:
     db.executemany(
-        f"INSERT OR REPLACE INTO hook_cursor ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        _KEEP,
         [
             (one.subscriber, one.device_n, one.told, one.told_at, one.attempts, one.since, one.due, one.why)
             for one in cursors

@@ -44,11 +44,11 @@ def drop_letter(db: sqlite3.Connection, n: int) -> None:
     db.execute("DELETE FROM outbox WHERE n = ?", (n,))
 
 
-def find_letters(db: sqlite3.Connection, kinds: list[str], dead: bool, limit: int) -> list[LetterRow]:
+def find_letters(db: sqlite3.Connection, kinds: list[str], dead: bool, limit: int, after: int) -> list[LetterRow]:
     rows = db.execute(
-        f"SELECT {_LETTER} FROM outbox WHERE state = ? "
+        f"SELECT {_LETTER} FROM outbox WHERE state = ? AND n > ? "
         f"AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n LIMIT ?",
-        ("dead" if dead else "waiting", *kinds, limit),
+        ("dead" if dead else "waiting", after, *kinds, limit),
     )
     return list(map(_letter, rows.fetchall()))
 
