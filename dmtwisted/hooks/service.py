@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
-from twisted.internet.defer import CancelledError, Deferred, DeferredSemaphore, gatherResults
-from twisted.internet.task import deferLater
+from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
+from twisted.internet.task import LoopingCall, deferLater
 from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
@@ -110,7 +110,8 @@ class Hooks:
         self._ways: dict[str, Way] = {}
         self._known: dict[str, dict[int, HookCursor]] = {}
         self._begun: set[int] = set()
-        self._keeping_up: Deferred[None] | None = None
+        self._keeping_up = LoopingCall(self._keep_up)
+        self._keeping_up.clock = clock
         self._failed_at: dict[str, float] = {}
         self._running = self._ready = False
         outbox.tell_by(HOOK, self._once_more, LEASE_S)
@@ -134,15 +135,12 @@ class Hooks:
                 await deferLater(self._clock, AGAIN_S)
         self._follow()
         if self._devices.sharing.shared and self._running:
-            self._keeping_up = Deferred.fromCoroutine(self._keep_up())
+            self._keeping_up.start(CHECK_S, now=False)
 
     async def _keep_up(self) -> None:
-        """Learn of subscribers that another service has changed; never raises."""
-        with suppress(CancelledError):
-            while True:
-                await deferLater(self._clock, CHECK_S)
-                with suppress(StoreFailed):
-                    await self.subscribers.refresh()
+        """Learn of subscribers that another service has changed."""
+        with suppress(StoreFailed):
+            await self.subscribers.refresh()
 
     def _follow(self) -> None:
         """Let exactly the enabled subscribers get events."""
@@ -201,8 +199,8 @@ class Hooks:
     async def stop(self) -> None:
         """Begin no more tries; return when those under way have ended, and how far everybody is is noted."""
         self._running = False
-        if self._keeping_up is not None:
-            self._keeping_up.cancel()
+        if self._keeping_up.running:
+            self._keeping_up.stop()
         ways = list(self._ways.values())
         await gatherResults([Deferred.fromCoroutine(way.close()) for way in ways])
 
