@@ -1,1 +1,1 @@
-"""The wire of the tax service's second server, protocol B: messages and documents (docs/reference/tax-cabinet.md)."""
+"""The gRPC server of the tax service's cabinet: its second protocol, called B."""
