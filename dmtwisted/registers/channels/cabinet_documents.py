@@ -16,6 +16,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.documents import catalogue, documents
 from dmtwisted.documents.catalogue import TaxGroup
 from dmtwisted.documents.documents import Document, Good, Payment, Receipt, ShiftTotals
+from dmtwisted.money import half_up
 from dmtwisted.registers.channels.tax_documents import (
     CASH_NAME,
     NO_DOCUMENT,
@@ -147,6 +148,8 @@ def left_out(document: Document, number: int, groups: Mapping[int, TaxGroup]) ->
     for place, good in enumerate(receipt.goods, 1):
         if good.code3.strip():
             yield Text(f"рядок {place}: без ДКПП", f"row {place}: without DKPP")
+        if receipt.part is None and not _is_product(good):
+            yield Text(f"рядок {place}: без ціни одиниці", f"row {place}: without the price of a unit")
     if receipt.part is not None:
         yield Text("без повної ціни та номера чека передплати", "without the whole price and the prepayment's number")
     if document.kind == documents.RETURN and receipt.purchase_rro_fisn.strip() not in ("", str(number)):
@@ -216,7 +219,8 @@ def _add_good(rows: _Rows, good: Good, tax: str, returned: bool, in_parts: bool,
         nm=one_line(good.name, 1024) or "",
         sm=good.part if in_parts else good.cost,
         q=None if in_parts or good.cnt == 1000 else good.cnt,
-        prc=None if in_parts else good.price,
+        # The server may multiply; `cost` may differ from the product, and counts (specification 8).
+        prc=good.price if not in_parts and _is_product(good) else None,
         tx=tax,
         rt=0 if returned else None,
         # Never cut or rewritten: what cannot be written was refused (`dmtwisted.registers.marks`).
@@ -225,6 +229,10 @@ def _add_good(rows: _Rows, good: Good, tax: str, returned: bool, in_parts: bool,
     if good.disc and not in_parts:
         rows.add(D if good.disc > 0 else S, tr=0, ty=0, ni=number, tx=tax, sm=abs(good.disc))
     rows.comment(good.comment)
+
+
+def _is_product(good: Good) -> bool:
+    return half_up(good.price * good.cnt, 1000) == good.cost
 
 
 def _payment(pay: Payment, desk: Desk) -> dict[str, Any]:
