@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,9 @@ class Http2(Protocol):
 
     def connectionMade(self) -> None:
         """Send the first bytes."""
+        # A frame that waits for the acknowledgement of another one would cost up to 40 ms.
+        with suppress(AttributeError):
+            self.transport.setTcpNoDelay(True)
         self._h2.initiate_connection()
         self.flush()
 
