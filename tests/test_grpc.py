@@ -594,19 +594,39 @@ def answer_well(server: ScriptedServer, stream: int) -> None:
 class ServerTests(GrpcCase):
     """The server's end."""
 
+    def setUp(self) -> None:
+        """A client by the library alone."""
+        super().setUp()
+        self.transport = StringTransport()
+        self.end = ServerConnection(self.clock, self.handle)
+        self.end.makeConnection(self.transport)
+        self.client = H2Connection()
+        self.client.initiate_connection()
+
+    def answered(self, data: bytes, *more: tuple[str, str], method: str = "POST") -> dict[bytes, bytes]:
+        """The headers that answer a request."""
+        stream = self.client.get_next_available_stream_id()
+        request = [(":method", method), (":scheme", "http"), (":path", PATH), (":authority", "x"), *more]
+        self.client.send_headers(stream, request)
+        self.client.send_data(stream, data, end_stream=True)
+        self.end.dataReceived(self.client.data_to_send())
+        events = self.client.receive_data(self.transport.value())
+        self.transport.clear()
+        return {name: value for event in events for name, value in getattr(event, "headers", [])}
+
     def test_other_content(self) -> None:
         """A request that is not gRPC's is answered with 415 and not processed."""
-        transport = StringTransport()
-        server = ServerConnection(self.clock, self.handle)
-        server.makeConnection(transport)
-        client = H2Connection()
-        client.initiate_connection()
-        request = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "x")]
-        client.send_headers(1, request, end_stream=True)
-        server.dataReceived(client.data_to_send())
-        events = client.receive_data(transport.value())
-        statuses = [dict(event.headers)[b":status"] for event in events if hasattr(event, "headers")]
-        self.assertEqual((statuses, self.asked), ([b"415"], []))
+        for more, method in (((), "POST"), ((("content-type", "application/grpc"),), "GET")):
+            self.assertEqual(self.answered(b"", *more, method=method)[b":status"], b"415")
+        self.assertEqual(self.asked, [])
+
+    def test_odd_messages(self) -> None:
+        """Half a message, two, or a compressed one are refused; the connection goes on."""
+        kind = ("content-type", "application/grpc")
+        for data, status in ((b"", b"13"), (frame(b"x")[:-1], b"13"), (frame(b"x") * 2, b"8"), (b"\1\0\0\0\0", b"8")):
+            self.assertEqual(self.answered(data, kind)[b"grpc-status"], status)
+        self.assertEqual(self.asked, [])
+        self.assertEqual(self.answered(frame(b"x"), kind)[b"grpc-status"], b"0")
 
 
 class WireTests(SynchronousTestCase):

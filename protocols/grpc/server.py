@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived, StreamEnded, StreamReset
+from h2.exceptions import H2Error
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IAddress, IDelayedCall, IProtocolNegotiationFactory, IReactorTime
 from twisted.internet.protocol import Factory, connectionDone
@@ -91,7 +93,9 @@ class ServerConnection(Http2):
                 raise Garbled("more than one message")
         except Garbled as error:
             self._status(stream, Code.RESOURCE_EXHAUSTED, str(error))
-            self.reset(stream, ErrorCodes.NO_ERROR)
+            # The stream may have ended with what is wrong.
+            with suppress(H2Error):
+                self.reset(stream, ErrorCodes.NO_ERROR)
 
     def _complete(self, stream: int) -> None:
         asked = self._asked.get(stream)
