@@ -162,6 +162,21 @@ class OnALine(Protocol):
 
 
 @runtime_checkable
+class Reserves(Protocol):
+    """A register that may need offline numbers reserved in advance."""
+
+    @property
+    def short(self) -> bool:
+        """Whether they should be asked for now."""
+
+    async def stock_up(self, language: str) -> None:
+        """Ask for them, in a turn of the device.
+
+        :raises Refused: when it is not known what became of the question, or of an earlier document.
+        """
+
+
+@runtime_checkable
 class TellsMarks(Protocol):
     """A register that tells a marks service what it sold."""
 

@@ -403,6 +403,7 @@ _W: dict[str, tuple[str, str]] = {
     "kind_storno": ("Сторно", "Storno"),
     "kind_z": ("Z-звіт", "Z-report"),
     "kind_close": ("Закриття зміни", "Shift closing"),
+    "kind_numbers": ("Запит офлайн-номерів", "Request for offline numbers"),
     "kind_offline_begin": ("Початок офлайн-сесії", "Offline session start"),
     "kind_offline_end": ("Кінець офлайн-сесії", "Offline session end"),
     # operations by task

@@ -30,7 +30,9 @@ from dmtwisted.registers.channels.interface import (
     OutletRegister,
     Rejected,
     SaidOfKey,
+    Unchained,
     Unknown,
+    numbered_from,
     unreachable,
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
@@ -40,7 +42,7 @@ from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.prro.trust import Trusted
 from dmtwisted.registers.terms import Terms
-from dmtwisted.registers.totals import Session
+from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.system.machine import machine_id
 from dmtwisted.wording import wording
@@ -94,7 +96,7 @@ class Register:
 
 
 @implementer(IFiscalChannel)
-class TaxServiceChannel:
+class TaxServiceChannel(Unchained):
     """The way of one register to the fiscal server at ``address``.
 
     :param trusted: whose signature on answers is accepted. :param evidence: keeps the answers that are not.
@@ -452,6 +454,10 @@ class TaxServiceChannel:
         if isinstance(asked, Answered):
             return asked.value
         raise _unanswered(asked)
+
+    async def beginning(self, state: RegisterState) -> RegisterState:
+        """The number that is expected next: see `IFiscalChannel`."""
+        return numbered_from(state, await self.first_number())
 
     def key_days_left(self) -> int | None:
         """Whole days until the key ends; `None` while none is known."""

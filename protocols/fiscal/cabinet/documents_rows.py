@@ -12,6 +12,7 @@ from protocols.fiscal.cabinet.documents_types import (
     Percent,
     TaxCode,
     Thousandths,
+    Uktzed,
     Words,
     Words64,
 )
@@ -34,8 +35,8 @@ class _Item:
     """Its code in the shop."""
     cd: Words64 | None = None
     """Its bar code."""
-    czd: Words64 | None = None
-    """UKTZED, at most ten digits."""
+    czd: Uktzed | None = None
+    """UKTZED."""
     nm: Words
     sm: Kopecks
     q: Thousandths | None = None

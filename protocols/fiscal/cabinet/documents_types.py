@@ -89,6 +89,9 @@ Count = Annotated[int, _number("count", "[0-9]{1,10}", "a whole number")]
 TaxCode = Annotated[str, _spelled("tax", "-1|[0-9]{1,3}", "the number of a tax", str, str)]
 """The tax of a row: ``0`` exempt, ``-1`` not taxable, ``1``, ``2`` and so on for the letters of taxes."""
 
+Uktzed = Annotated[str, _spelled("uktzed", "[0-9]{1,10}", "a code of at most 10 digits", str, str)]
+"""A code of the customs' list of goods, with leading zeros."""
+
 Moment = Annotated[datetime, _spelled("moment", "[0-9]{14}", "a time yyyymmddhhmmss", _moment, _spell_moment)]
 """Kyiv time, written ``20260921090000``."""
 

@@ -218,11 +218,11 @@ def _kind(kind: type[Any] | SimpleType, node: Node) -> Any:
 def write(value: Any, path: str = "") -> Node:
     """The tag of ``value``, in canonical form.
 
-    :param path: the place of the tag around it.
+    :param path: its place in the document; its name when empty.
     :raises DocumentError: with the place, when a value cannot be written.
     """
     description = described(type(value))
-    path = f"{path}/{value.TAG}" if path else value.TAG
+    path = path or value.TAG
     attributes = {
         name: _spell(attribute.simple, getattr(value, attribute.field), f"{path}/@{name}")
         for name, attribute in description.attributes.items()
@@ -230,14 +230,19 @@ def write(value: Any, path: str = "") -> Node:
     }
     text = _spell(description.text, getattr(value, TEXT), path) if description.text is not None else ""
     children: list[Node] = []
+    counted: dict[str, int] = {}
     for group in description.children:
         held = getattr(value, group.field)
+        (first, kind), *_ = group.kinds.items()
         for one in held if group.several else (held,):
-            (name, kind), *_ = group.kinds.items()
-            if isinstance(kind, SimpleType):
-                children.append(Node(name, _spell(kind, one, f"{path}/{name}")))
-            elif one is not None:
-                children.append(write(one, path))
+            if one is None:
+                continue
+            name = first if isinstance(kind, SimpleType) else one.TAG
+            counted[name] = counted.get(name, 0) + 1
+            inside = f"{path}/{name}[{counted[name]}]" if group.several else f"{path}/{name}"
+            children.append(
+                Node(name, _spell(kind, one, inside)) if isinstance(kind, SimpleType) else write(one, inside)
+            )
     return Node(value.TAG, text, tuple(children), attributes)
 
 
