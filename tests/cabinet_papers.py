@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,7 +24,7 @@ REGISTER = Registration(int(FN))
 START = datetime(2026, 9, 21, 9, tzinfo=KYIV)
 PRICE = 5_000
 
-OFFLINE_KINDS = frozenset({Kind.OFFLINE, Kind.ONLINE})
+_SERVICE = frozenset({Kind.OPEN, Kind.OFFLINE, Kind.ONLINE, Kind.PING, Kind.NUMBERS, Kind.CASH})
 
 Sign = Callable[[bytes], bytes]
 
@@ -36,9 +36,9 @@ def started(at: datetime = START) -> Clock:
     return clock
 
 
-def item(sum: int = PRICE) -> tuple[Row, ...]:
-    """The rows of a receipt over one item, paid in cash."""
-    return (P(n=1, nm="Кава", sm=sum), M(n=2, sm=sum), E(n=3, sm=sum))
+def item(sum: int = PRICE, rno: str | None = None) -> tuple[Row, ...]:
+    """The rows of a receipt over one item, paid in cash; a return names the receipt ``rno``."""
+    return (P(n=1, nm="Кава", sm=sum), M(n=2, sm=sum), E(n=3, sm=sum, rno=rno))
 
 
 class Till:
@@ -49,12 +49,15 @@ class Till:
 
     def __init__(self, server: CabinetServerSimulator, fn: str = FN, sign: Sign = bytes) -> None:
         self.server, self.fn, self.sign = server, fn, sign
+        self.desk = fn[-1]
+        """The register's number within the outlet, the last digit of ``fn``."""
         self.local, self.z, self.tip = 1, 0, ""
         self.numbers: list[str] = []
         self.offline = False
         self.sold = self.returned = self.sales = self.returns = self.put_in = self.taken_out = 0
         """Sums and counts since the last Z-report."""
         self.sent: Check | None = None
+        self.xml = b""
 
     @property
     def now(self) -> datetime:
@@ -64,33 +67,33 @@ class Till:
     # Documents
 
     def check(self, content: C | Z, at: datetime | None = None, **changes: Any) -> Check:
-        """The next document, to be sent.
+        """The next document, to be sent; `xml` is what is signed.
 
-        :param changes: members of `Check`, or of the document: ``di``, ``mac``, ``mac_id``, ``ts``, ``fn``.
+        :param changes: members of `Check`, or of the document: di, mac, mac_id, ts, fn, tn, zn.
         """
-        service = content.t in (Kind.OPEN, Kind.PING) if isinstance(content, C) else False
-        local = self.local if not service else 0
-        if isinstance(content, C) and content.t == Kind.PING:
-            local = PING_NUMBER
-        asks = isinstance(content, C) and content.t in (Kind.NUMBERS, Kind.PING)
-        id = self.numbers[0] if self.offline and self.numbers and not asks else ""
+        kind = content.t if isinstance(content, C) else None
         ts = changes.pop("ts", at or self.now)
+        if isinstance(content, C):
+            content = self._ended(content, ts)
+        local = {Kind.OPEN.value: 0, Kind.PING.value: PING_NUMBER}.get(-1 if kind is None else kind, self.local)
+        id = self.numbers[0] if self.offline and self.numbers and kind not in (Kind.NUMBERS, Kind.PING) else ""
         mac = MAC(id=changes.pop("mac_id", id) or None, text=changes.pop("mac", self.tip))
-        ping = isinstance(content, C) and content.t == Kind.PING
         dat = Dat(
             fn=changes.pop("fn", self.fn),
-            tn=self.server.books.registers[self.fn].registration.tin
-            if self.fn in self.server.books.registers
-            else "1",
-            zn=changes.pop("zn", "1"),
+            tn=changes.pop("tn", REGISTER.tin),
+            zn=changes.pop("zn", self.desk),
             di=changes.pop("di", local),
             content=content,
             ts=ts,
         )
-        xml = encode(RQ(dat=dat, mac=None if ping else mac))
-        check = Check(self.fn, int(f"{ts:%Y%m%d%H%M%S}"), self.sign(xml), local, _type(content), id)
-        self.xml = xml
+        self.xml = encode(RQ(dat=dat, mac=None if kind == Kind.PING else mac))
+        check = Check(self.fn, int(f"{ts:%Y%m%d%H%M%S}"), self.sign(self.xml), local, _type(content), id)
         return replace(check, **changes)
+
+    def _ended(self, content: C, ts: datetime) -> C:
+        """``content`` with the number, the register and the time in its end."""
+        rows = (replace(row, no=self.local, fn=self.fn, ts=ts) if isinstance(row, E) else row for row in content.rows)
+        return replace(content, rows=tuple(rows))
 
     def send(self, content: C | Z, **changes: Any) -> CheckResponse:
         """Send the next document; the answer."""
@@ -140,7 +143,7 @@ class Till:
 
     def give_back(self, sum: int = PRICE, **changes: Any) -> str:
         """Give ``sum`` back."""
-        number = self.hand_in(C(t=Kind.RETURN, rows=item(sum)), **changes)
+        number = self.hand_in(C(t=Kind.RETURN, rows=item(sum, "abc")), **changes)
         self.returned, self.returns = self.returned + sum, self.returns + 1
         return number
 
@@ -213,10 +216,4 @@ def answered(played: Played) -> CheckResponse:
 def _type(content: C | Z) -> CheckType:
     if isinstance(content, Z):
         return CheckType.ZREPORT
-    service = content.t in (Kind.OPEN, *OFFLINE_KINDS, Kind.PING, Kind.NUMBERS, Kind.CASH)
-    return CheckType.SERVICECHK if service else CheckType.CHK
-
-
-def later(moment: datetime, **duration: float) -> datetime:
-    """``moment`` after a duration."""
-    return moment + timedelta(**duration)
+    return CheckType.SERVICECHK if content.t in _SERVICE else CheckType.CHK

@@ -12,7 +12,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.errors import LineLost, NotReached, Silent
 from protocols.fiscal.cabinet.documents import C, Kind, mac_of
+from protocols.fiscal.cabinet.documents_rows import E, M, P
 from protocols.fiscal.cabinet.documents_service import decode_numbers
+from protocols.fiscal.cabinet.documents_z import NC, ZM
 from protocols.fiscal.cabinet.messages import (
     CheckResponse,
     CheckType,
@@ -215,6 +217,8 @@ class EnvelopeTests(ServerTestCase):
         at = self.till.now
         for status, changes in (
             (Status.ERROR_XML, {"fn": SECOND_FN}),
+            (Status.ERROR_XML, {"tn": "12345678"}),
+            (Status.ERROR_XML, {"zn": "2"}),
             (Status.ERROR_TYPE, {"check_type": CheckType.SERVICECHK}),
             (Status.ERROR_TYPE, {"check_type": CheckType.UNKNOWN}),
             (Status.ERROR_XML_ZREPORT, {"check_type": CheckType.ZREPORT}),
@@ -225,7 +229,9 @@ class EnvelopeTests(ServerTestCase):
             (Status.ERROR_XML_CHK, {"mac_id": "abc"}),
         ):
             self.assertStatus(self.till.send(SALE, **changes), status)
-        self.assertStatus(self.till.send(SALE), Status.OK)
+        self.till.sale()
+        for tn in (REGISTER.tin, f"ІД {REGISTER.tin}", f"ПН {REGISTER.tin}"):
+            self.till.sale(tn=tn)
 
     def test_no_mac(self) -> None:
         """A document without MAC is refused; a number in the call alone is refused in the words of the server."""
@@ -243,6 +249,52 @@ class EnvelopeTests(ServerTestCase):
         """A refused document is in the ledger with its sum, without a number."""
         self.till.send(SALE, mac="ab", di=7, local_number=7)
         self.assertEqual(self.ledger()[-1], ("sale", "refused", "", PRICE, "7"))
+
+
+class ContentTests(ServerTestCase):
+    """What has to add up."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.till.open()
+
+    def test_receipts(self) -> None:
+        """Payments that do not make the total are refused, and change no sums."""
+        rows = (P(n=1, nm="Кава", sm=PRICE), M(n=2, sm=PRICE - 1), E(n=3, sm=PRICE))
+        self.assertStatus(self.till.send(C(t=Kind.SALE, rows=rows)), Status.ERROR_XML_CHK)
+        self.till.sale()
+        self.till.close()
+
+    def test_z_reports(self) -> None:
+        """A Z-report with another sum or count than the shift is refused, the right one accepted."""
+        self.till.put(10_000)
+        self.till.sale(700)
+        self.till.sale(300)
+        self.till.give_back(300)
+        for wrong in (
+            {"counts": NC(ni=2, no=0)},
+            {"payments": (ZM(smi=999, smo=300),)},
+            {"cash": ()},
+        ):
+            self.assertStatus(self.till.send(self.till.report(**wrong)), Status.ERROR_XML_ZREPORT)
+        self.till.close()
+        self.till.open()
+        self.till.close()
+
+    def test_a_deleted_sale_does_not_count(self) -> None:
+        """Neither a deleted sale nor a replaced online copy is in the sums of the shift."""
+        till = self.till
+        tip = till.tip
+        till.sale(700)
+        self.assertStatus(till.delete(), Status.OK)
+        till.tip, till.local, till.sold, till.sales = tip, 1, 0, 0
+        till.ask_for_numbers()
+        till.sale(400)
+        till.go_offline()
+        till.local = 1
+        till.sale(400)
+        till.local, till.sold, till.sales = 3, 400, 1
+        till.close()
 
 
 class RepeatTests(ServerTestCase):
@@ -443,6 +495,7 @@ class RestartTests(ServerTestCase):
         return (
             *(record.tip, record.next_local, record.z, record.shift, record.last, record.before),
             *(record.online, record.offline, tuple(record.reserved), record.given, record.blocked_until),
+            record.sums,
         )
 
     def test_killed_before_the_ledger(self) -> None:

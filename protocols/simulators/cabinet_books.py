@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from protocols.fiscal.cabinet.documents import decode
+from protocols.fiscal.cabinet.documents import RQ, decode
 from protocols.fiscal.kinds import SESSION_ENDS, Kind
-from protocols.simulators.cabinet_register import claim_of
-from protocols.simulators.cabinet_rules import NUMBERS, CabinetStanding, Claim, Outcome, Signer, Stored
+from protocols.simulators.cabinet_register import CabinetRecord
+from protocols.simulators.cabinet_rules import NUMBERS, Claim, Outcome, Signer, Stored
 from protocols.simulators.fiscal_archive import Archive, ArchivedDocument, Taken
 from protocols.simulators.fiscal_books import KYIV
 from protocols.simulators.fiscal_register import Registration
@@ -45,7 +45,7 @@ class CabinetBooks:
     """
 
     def __init__(self, registrations: Iterable[Registration], ledger: Path | None, archive: Path | None) -> None:
-        self.registers = {str(each.number): CabinetStanding(each) for each in registrations}
+        self.registers = {str(each.number): CabinetRecord(each) for each in registrations}
         self._ledger, self._archive = Ledger(ledger), Archive(archive)
         self._recall()
 
@@ -59,25 +59,25 @@ class CabinetBooks:
         shown = (entry for entry in self._ledger.entries() if entry.kind not in HIDDEN)
         return [msgspec.structs.replace(entry, n=n) for n, entry in enumerate(shown, 1)]
 
-    def elsewhere(self, record: CabinetStanding, key: str) -> bool:
+    def elsewhere(self, record: CabinetRecord, key: str) -> bool:
         """Whether ``key`` has an open shift on another register than ``record``."""
         others = (other.shift for other in self.registers.values() if other is not record)
         return bool(key) and any(shift is not None and shift.key == key for shift in others)
 
     def take(
-        self, record: CabinetStanding, claim: Claim, content: bytes, sent: bytes, signer: Signer, now: datetime
+        self, record: CabinetRecord, document: RQ, content: bytes, sent: bytes, signer: Signer, now: datetime
     ) -> Outcome:
         """Register an accepted document.
 
-        :param sent: the signed ``content``. :param now: the server's time, with its zone.
+        :param content: its bytes, :param sent: signed. :param now: the server's time, with its zone.
         """
         # Its number follows from the state, which the archive restores.
-        self._archive.add(Taken(now.timestamp(), *_who(signer), (ArchivedDocument(claim.id, sent, content),)))
-        outcome = record.take(claim, content, signer, _local(now))
+        self._archive.add(Taken(now.timestamp(), *_who(signer), (ArchivedDocument("", sent, content),)))
+        outcome = record.take_document(document, content, signer, _local(now))
         self._note(_lines(outcome))
         return outcome
 
-    def delete(self, record: CabinetStanding, request: bytes, signer: Signer, now: datetime) -> Stored:
+    def delete(self, record: CabinetRecord, request: bytes, signer: Signer, now: datetime) -> Stored:
         """Delete the last document of ``record``; returns it."""
         last = record.last
         assert last is not None
@@ -108,18 +108,17 @@ class CabinetBooks:
                 document = decode(archived.content)
                 # A register that is not simulated any more keeps its entries.
                 record = self.registers.setdefault(document.dat.fn, _closed(document.dat.fn))
-                claim = claim_of(document, archived.content)
-                yield from _lines(record.take(claim, archived.content, signer, _local(now)))
+                yield from _lines(record.take_document(document, archived.content, signer, _local(now)))
             else:
                 record = next(each for each in self.registers.values() if _last_number(each) == archived.number)
                 yield _deletion(record.delete(), f"{now:%Y%m%d%H%M%S}")
 
 
-def _closed(number: str) -> CabinetStanding:
-    return CabinetStanding(Registration(int(number), closed=True))
+def _closed(number: str) -> CabinetRecord:
+    return CabinetRecord(Registration(int(number), closed=True))
 
 
-def _last_number(record: CabinetStanding) -> str:
+def _last_number(record: CabinetRecord) -> str:
     return record.last.number if record.last is not None else ""
 
 

@@ -1,15 +1,33 @@
-"""A register at the simulated cabinet's server: what its documents say to the rules."""
+"""A register at the simulated cabinet's server: its documents, and the sums of its shift.
+
+Its state and its next document follow the rules of `cabinet_rules`. This module adds what documents say to them, and
+what has to add up (docs/reference/tax-cabinet.md#checks).
+"""
 
 from __future__ import annotations
 
-from protocols.fiscal.cabinet.documents import RQ, C, mac_of
+from collections.abc import Iterator
+from datetime import datetime
+
+from protocols.fiscal.cabinet.documents import RQ, C, decode, mac_of
 from protocols.fiscal.cabinet.documents import Kind as Type
+from protocols.fiscal.cabinet.documents_checks import ShiftSums, receipt_faults
 from protocols.fiscal.cabinet.documents_rows import CashIn, CashOut, M
 from protocols.fiscal.cabinet.documents_service import SERVICE, USUAL_SIZE, size_asked
 from protocols.fiscal.cabinet.documents_z import Z
-from protocols.fiscal.cabinet.messages import CheckType
+from protocols.fiscal.cabinet.messages import CheckType, Status
 from protocols.fiscal.kinds import Kind
-from protocols.simulators.cabinet_rules import NUMBERS, PING, Claim
+from protocols.simulators.cabinet_rules import (
+    NUMBERS,
+    PING,
+    CabinetStanding,
+    Claim,
+    Outcome,
+    Refusal,
+    Signer,
+    Stored,
+)
+from protocols.simulators.fiscal_register import Registration
 
 _KINDS = {
     Type.SALE: Kind.SALE,
@@ -79,3 +97,52 @@ def _amount(content: C | Z) -> int:
     if moved or paid:
         return sum(moved or paid)
     return (end.sm or 0) if end is not None else 0
+
+
+class CabinetRecord(CabinetStanding):
+    """The state of a register, with the sums of its shift."""
+
+    def __init__(self, registration: Registration) -> None:
+        super().__init__(registration)
+        self.sums = ShiftSums()
+
+    def judge_head(self, document: RQ) -> Refusal | None:
+        """Why a document with these data of the register is refused."""
+        dat, registration = document.dat, self.registration
+        if dat.tn.rpartition(" ")[2] not in (registration.tin, registration.ipn):
+            return Refusal(Status.ERROR_XML, f"TN {dat.tn} is not the payer's number")
+        if dat.zn != str(registration.local):
+            return Refusal(Status.ERROR_XML, f"ZN {dat.zn}, {registration.local} is expected")
+        return None
+
+    def content_faults(self, document: RQ) -> Iterator[str]:
+        """What does not add up in ``document``."""
+        content = document.dat.content
+        faults = self.sums.faults(content) if isinstance(content, Z) else receipt_faults(document.dat)
+        return map(str, faults)
+
+    def take_document(self, document: RQ, content: bytes, signer: Signer, now: datetime) -> Outcome:
+        """Change the state by an accepted document.
+
+        :param content: its bytes. :param now: the server's Kyiv time.
+        """
+        inside = document.dat.content
+        outcome = self.take(claim_of(document, content), content, signer, now)
+        if outcome.cancelled is not None:
+            self._count(outcome.cancelled, -1)
+        if isinstance(inside, Z):
+            self.sums = ShiftSums()
+        else:
+            self.sums.add(inside)
+        return outcome
+
+    def delete(self) -> Stored:
+        """Delete the last document; its sums too."""
+        deleted = super().delete()
+        self._count(deleted, -1)
+        return deleted
+
+    def _count(self, stored: Stored, sign: int) -> None:
+        inside = decode(stored.content).dat.content
+        if isinstance(inside, C):
+            self.sums.add(inside, sign)

@@ -49,12 +49,11 @@ from protocols.fiscal.schema import DocumentError
 from protocols.fiscal.signatures import Open, Seal, WrongSignature, open_unsigned, seal_unsigned
 from protocols.protobuf import MalformedMessage, Message
 from protocols.simulators.cabinet_books import CabinetBooks
-from protocols.simulators.cabinet_register import check_type_of, claim_of, kind_of
+from protocols.simulators.cabinet_register import CabinetRecord, check_type_of, claim_of, kind_of
 from protocols.simulators.cabinet_rules import (
     NO_ID_IN_MAC,
     NUMBERS,
     PING,
-    CabinetStanding,
     Claim,
     Refusal,
     Signer,
@@ -115,7 +114,7 @@ class _Refused(Exception):
 class _Asked:
     """A document that was handed in, with its register and its signer."""
 
-    record: CabinetStanding
+    record: CabinetRecord
     signer: Signer
     document: RQ
     content: bytes
@@ -286,7 +285,7 @@ class CabinetServerSimulator:
             raise _Refused(Status.ERROR_UNKNOWN, f"too many requests, {limit} a minute are possible")
         calls.append(now)
 
-    def _record(self, number: str, signer: Signer) -> CabinetStanding:
+    def _record(self, number: str, signer: Signer) -> CabinetRecord:
         record = self.books.registers.get(number)
         if record is None or record.registration.closed:
             raise _Refused(Status.ERROR_NOT_REGISTERED_RRO, f"the device {number[:20]} is not registered")
@@ -294,7 +293,7 @@ class CabinetServerSimulator:
             raise _Refused(Status.ERROR_NOT_REGISTERED_SIGNER, f"the signer {signer.key} is not registered")
         return record
 
-    def _register(self, signed_number: bytes) -> tuple[CabinetStanding, Signer]:
+    def _register(self, signed_number: bytes) -> tuple[CabinetRecord, Signer]:
         """The register of a question, and who asks."""
         content, signer = self._opened(signed_number)
         return self._record(content.decode("ascii", "replace").strip(), signer), signer
@@ -308,7 +307,8 @@ class CabinetServerSimulator:
         except DocumentError as error:
             raise _Refused(Status.ERROR_XML, str(error)) from None
         claim = claim_of(document, content)
-        for refusal in _envelope_faults(check, document, claim):
+        refusal = next(_envelope_faults(check, document, claim), None) or record.judge_head(document)
+        if refusal is not None:
             raise _Refused(refusal.status, refusal.text, claim)
         return _Asked(record, signer, document, content, claim)
 
@@ -334,17 +334,18 @@ class CabinetServerSimulator:
             self._kyiv(),
             self.books.elsewhere(record, asked.signer.key),
             self.rules.time_tolerance_s,
+            lambda: record.content_faults(asked.document),
         )
         if refusal is not None:
             raise _Refused(refusal.status, refusal.text, claim)
-        outcome = self.books.take(record, claim, asked.content, check.check_sign, asked.signer, self.now)
+        outcome = self.books.take(record, asked.document, asked.content, check.check_sign, asked.signer, self.now)
         return self._accepted(outcome.stored.number, outcome.numbers)
 
     def _accepted(self, number: str, numbers: tuple[str, ...]) -> CheckResponse:
         data = self._seal(encode_numbers(numbers)) if numbers else b""
         return CheckResponse(number, Status.OK, self._seal(number.encode()), data)
 
-    def _last(self, record: CabinetStanding) -> CheckResponse:
+    def _last(self, record: CabinetRecord) -> CheckResponse:
         """The last document; without one all members are empty."""
         last = record.last
         if last is None:
@@ -359,7 +360,7 @@ class CabinetServerSimulator:
         deleted = self.books.delete(record, signed_number, signer, self.now)
         return CheckResponse(deleted.number, Status.OK, self._seal(deleted.number.encode()))
 
-    def _state(self, record: CabinetStanding) -> StatusResponse:
+    def _state(self, record: CabinetRecord) -> StatusResponse:
         blocked = record.judge_block(self._kyiv())
         return StatusResponse(
             open_shift=record.shift is not None,
@@ -369,7 +370,7 @@ class CabinetServerSimulator:
             error_message="" if blocked is None else blocked.text,
         )
 
-    def _info(self, record: CabinetStanding) -> RroInfoResponse:
+    def _info(self, record: CabinetRecord) -> RroInfoResponse:
         registration, state = record.registration, self._state(record)
         return RroInfoResponse(
             status=state.status,
