@@ -385,7 +385,7 @@ class ScenarioTests(ServerTestCase):
         self.rule(on="sale", then="garbage")
         played = self.server.receive("sendChkV2", self.till.check(SALE).encode())
         self.assertEqual(played.ending, Ending.HALF)
-        self.rule(on="probe", then="garbage", code="noise")
+        self.rule(on="probe", then="garbage", code="200")
         played = self.server.receive("lastChk", self.till.asking)
         assert played.answer is not None
         self.assertRaises(ValueError, CheckResponse.decode, played.answer)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 
 from protocols.errors import LineLost, NotReached, Silent
 from protocols.simulators.cabinet_server import CabinetServerSimulator
@@ -25,10 +26,12 @@ class InProcessCall:
         """
         played = self._server.receive(method, request)
         silent = played.ending is Ending.SILENT or played.delay_s > patience
-        try:
-            await self._pause(patience if silent else played.delay_s)
-        except CancelledError:
-            raise LineLost("given up") from None
+        pause = patience if silent else played.delay_s
+        if pause > 0:
+            try:
+                await deferLater(self._clock, pause)
+            except CancelledError:
+                raise LineLost("given up") from None
         if played.ending is Ending.UNREACHABLE:
             raise NotReached("connection refused")
         if silent:
@@ -36,9 +39,3 @@ class InProcessCall:
         if played.answer is None or played.ending is not Ending.WHOLE:
             raise LineLost("the connection broke before the answer was whole")
         return played.answer
-
-    async def _pause(self, seconds: float) -> None:
-        if seconds > 0:
-            over: Deferred[None] = Deferred()
-            self._clock.callLater(seconds, over.callback, None)
-            await over
