@@ -61,7 +61,7 @@ class Http2(Protocol):
         self._h2.decoder.max_header_list_size = MOST_HEADER_BYTES
         self._splitter = FrameSplitter(0 if client else len(PREFACE))
         self._unsent: dict[int, _Unsent] = {}
-        self._parting = self._over = False
+        self._registered = self._parting = self._over = False
 
     @abstractmethod
     def happened(self, event: Event) -> None:
@@ -81,12 +81,15 @@ class Http2(Protocol):
 
     def connectionMade(self) -> None:
         """Send the first bytes."""
-        self.transport.registerProducer(self, True)
         self._h2.initiate_connection()
         self.flush()
 
     def dataReceived(self, data: bytes) -> None:
         """Read frames."""
+        if not self._registered and not self._parting and not self._over:
+            # During its handshake TLS pauses a producer that writes: one that then reads no more would wait for ever.
+            self.transport.registerProducer(self, True)
+            self._registered = True
         try:
             for frame in self._splitter.feed(data):
                 if self._parting or self._over:
@@ -151,18 +154,20 @@ class Http2(Protocol):
             self._parting = True
             self._h2.close_connection()
             self.flush()
-            # TLS would wait for more of a producer.
-            self.transport.unregisterProducer()
-            self.transport.loseConnection()
+            self._lose()
 
-    def cut(self, stream: int, data: bytes = b"") -> None:
+    def cut(self, stream: int, data: bytes) -> None:
         """Close the connection without leave, after ``data`` of a stream that does not end."""
-        if data:
-            room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
-            self._h2.send_data(stream, data[:room])
+        room = min(self._h2.local_flow_control_window(stream), self._h2.max_outbound_frame_size)
+        self._h2.send_data(stream, data[:room])
         self.flush()
         self._end(LineLost("cut"))
-        self.transport.unregisterProducer()
+        self._lose()
+
+    def _lose(self) -> None:
+        if self._registered:
+            # TLS would wait for more of a producer.
+            self.transport.unregisterProducer()
         self.transport.loseConnection()
 
     def break_off(self, error: WireError) -> None:

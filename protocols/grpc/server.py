@@ -9,16 +9,19 @@ from typing import Any, Protocol
 from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived, StreamEnded, StreamReset
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IAddress, IProtocolNegotiationFactory, IReactorTime
-from twisted.internet.protocol import Factory
+from twisted.internet.interfaces import IAddress, IDelayedCall, IProtocolNegotiationFactory, IReactorTime
+from twisted.internet.protocol import Factory, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from protocols.errors import Garbled, WireError
+from protocols.errors import Garbled, LineLost, WireError
 from protocols.grpc.framing import GoAway, MessageReader, frame
 from protocols.grpc.http2 import Headers, Http2, headers_of
 from protocols.grpc.statuses import CallFailed, Code, escaped, seconds_of
+
+CUT_S = 0.5
+"""Seconds after half of an answer until the connection is closed in any case."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class ServerConnection(Http2):
         super().__init__(client=False)
         self._clock, self._handler = clock, handler
         self._asked: dict[int, _Asked] = {}
+        self._cutting: IDelayedCall | None = None
 
     def happened(self, event: Event) -> None:
         """Something happened on the connection."""
@@ -123,12 +127,14 @@ class ServerConnection(Http2):
             return
         del self._asked[stream]
         if answer == Cut():
-            self.cut(stream)
+            self.break_off(LineLost("cut"))
             return
         self._h2.send_headers(stream, [(":status", "200"), ("content-type", "application/grpc")])
         if isinstance(answer, Cut):
             whole = frame(answer.answer)
             self.cut(stream, whole[: len(whole) // 2])
+            # Some clients do not answer to the end of TLS.
+            self._cutting = self._clock.callLater(CUT_S, self.transport.abortConnection)
         else:
             self.send(stream, frame(answer), [("grpc-status", "0")])
             self.flush()
@@ -146,6 +152,12 @@ class ServerConnection(Http2):
         asked = self._asked.pop(stream, None)
         if asked is not None and asked.work is not None:
             asked.work.cancel()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """The connection is lost."""
+        if self._cutting is not None and self._cutting.active():
+            self._cutting.cancel()
+        super().connectionLost(reason)
 
     def leaving(self, goaway: GoAway) -> None:
         """A client that leaves closes the connection itself."""
