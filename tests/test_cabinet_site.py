@@ -163,6 +163,15 @@ class SiteTests(SiteCase):
             self.assertFalse(verify(last.data_sign, NOON, Trust([root])).valid, code)
         self.assertTrue(verify(self.answer("lastChk", self.till.asking).data_sign, NOON, Trust([root])).valid)
 
+    def test_tls(self) -> None:
+        """With TLS its port uses a certificate of the authority beside the keys, and turns callers away too."""
+        self.begin("--tls")
+        self.assertIn("gRPC over TLS", self.simulation.running.line)
+        self.assertEqual(self.answer("lastChk", self.till.asking), CheckResponse())
+        self.begin("--tls")
+        self.rule(on="any", then="unreachable")
+        self.failureResultOf(self.ask("lastChk", self.till.asking), NotReached)
+
 
 class CommandTests(SiteCase):
     """Options and the control port."""
