@@ -1,4 +1,4 @@
-"""Documents without goods, and the server's list of offline numbers (docs/reference/tax-cabinet.md#service)::
+"""Documents without goods, and the list of offline numbers (docs/reference/tax-cabinet.md#kinds)::
 
 <C T="108"></C>                                     open the shift
 <C T="109"></C>, <C T="110"></C>                    go offline, be back online
