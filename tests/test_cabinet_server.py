@@ -22,8 +22,9 @@ from protocols.fiscal.cabinet.messages import (
     Status,
     StatusResponse,
 )
+from protocols.fiscal.signatures import Signed
 from protocols.simulators.cabinet_in_process import InProcessCall
-from protocols.simulators.cabinet_rules import NO_ID_IN_MAC
+from protocols.simulators.cabinet_rules import ELSEWHERE, NO_ID_IN_MAC
 from protocols.simulators.cabinet_server import CabinetServerSimulator, Rules
 from protocols.simulators.fiscal_calls import Ending
 from protocols.simulators.fiscal_register import Registration
@@ -232,6 +233,7 @@ class EnvelopeTests(ServerTestCase):
         self.till.sale()
         for tn in (REGISTER.tin, f"ІД {REGISTER.tin}", f"ПН {REGISTER.tin}"):
             self.till.sale(tn=tn)
+        self.till.sale(zn="0")
 
     def test_no_mac(self) -> None:
         """A document without MAC is refused; a number in the call alone is refused in the words of the server."""
@@ -550,17 +552,25 @@ class RestartTests(ServerTestCase):
         )
 
     def test_a_register_that_is_gone(self) -> None:
-        """Documents of a register that is not simulated any more stay in the books; the register is closed."""
+        """Documents of a register that is not simulated any more stay in the books; its shift binds no key."""
+
+        def signed(message: bytes) -> Signed:
+            return Signed(message, "ab", "Anna")
+
+        self.server.close()
+        self.server = self.make(ledger=self.file, archive=self.archive, open=signed)
         other = Till(self.server, SECOND_FN)
         other.open()
-        self.till.open()
+        self.till.server = self.server
+        self.assertStatus(self.till.send(C(t=Kind.OPEN)), Status.ERROR_CHECK, ELSEWHERE)
         self.server.close()
         entries = self.ledger()
-        self.server = CabinetServerSimulator(self.clock, (REGISTER,), self.file, self.archive)
+        self.server = CabinetServerSimulator(self.clock, (REGISTER,), self.file, self.archive, signed)
         self.addCleanup(self.server.close)
         self.assertEqual(self.ledger(), entries)
-        other.server = self.server
+        self.till.server = other.server = self.server
         self.assertStatus(other.send(SALE), Status.ERROR_NOT_REGISTERED_RRO)
+        self.till.open()
 
 
 class InProcessTests(ServerTestCase):

@@ -61,7 +61,9 @@ class CabinetBooks:
 
     def elsewhere(self, record: CabinetRecord, key: str) -> bool:
         """Whether ``key`` has an open shift on another register than ``record``."""
-        others = (other.shift for other in self.registers.values() if other is not record)
+        others = (
+            other.shift for other in self.registers.values() if other is not record and not other.registration.closed
+        )
         return bool(key) and any(shift is not None and shift.key == key for shift in others)
 
     def take(

@@ -111,7 +111,8 @@ class CabinetRecord(CabinetStanding):
         dat, registration = document.dat, self.registration
         if dat.tn.rpartition(" ")[2] not in (registration.tin, registration.ipn):
             return Refusal(Status.ERROR_XML, f"TN {dat.tn} is not the payer's number")
-        if dat.zn != str(registration.local):
+        # Programs are known that always send 0.
+        if dat.zn not in ("0", str(registration.local)):
             return Refusal(Status.ERROR_XML, f"ZN {dat.zn}, {registration.local} is expected")
         return None
 

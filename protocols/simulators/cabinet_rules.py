@@ -1,7 +1,13 @@
-"""The state of a register at the cabinet's server, and its next document.
+"""The state of a register at the cabinet's server, and its next document (docs/reference/tax-cabinet.md#offline).
 
 The order of the checks: block, online or offline, shift, signer, hash, local number, number of the Z-report, time,
-content. The real one is not published.
+content. Neither this order nor the following is published:
+
+- A register without documents expects the local number 1, or 0 for an opening.
+- Requests for numbers are accepted with any local number, within an offline session too.
+- A session that takes too long is accepted to its end; the block begins with its closing document.
+- An online copy is replaced by the first receipt of a session only, and a receipt that was made online only.
+- A deletion needs a sale that was made online, is the last document and was registered after the last deletion.
 """
 
 from __future__ import annotations
