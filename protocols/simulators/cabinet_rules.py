@@ -21,7 +21,7 @@ import msgspec
 
 from protocols.fiscal.cabinet.messages import Status
 from protocols.fiscal.kinds import SESSION_ENDS, Kind
-from protocols.simulators.fiscal_offline_rules import UNSETTLED, OfflineTime
+from protocols.simulators.fiscal_offline_rules import OfflineTime
 from protocols.simulators.fiscal_register import Registration
 from protocols.simulators.fiscal_rules import TOLERANCE_S, nothing
 
@@ -68,11 +68,6 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     """Of a Z-report: its number."""
     size: int = RESERVED
     """Of a request for numbers: how many."""
-
-    @property
-    def settles(self) -> bool:
-        """Whether it is a receipt that moves money."""
-        return self.kind not in UNSETTLED and self.kind not in (Kind.Z, NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ class CabinetStanding:
         """Fiscal numbers that it has got, reserved ones included."""
         self.blocked_until: datetime | None = None
         self._online_copy: Stored | None = None
-        """The last online receipt of a session that has no document beside its opening one."""
+        """The last online document before a session that has its opening document only."""
 
     @property
     def online(self) -> bool:
@@ -283,9 +278,8 @@ class CabinetStanding:
         last = self.last
         if not claim.id:
             return
-        begins = claim.kind == Kind.OFFLINE_BEGIN
-        has_copy = begins and last is not None and last.claim.settles and not last.claim.id
-        self._online_copy = last if has_copy else None
+        follows_online = claim.kind == Kind.OFFLINE_BEGIN and last is not None and not last.claim.id
+        self._online_copy = last if follows_online else None
         self.offline.note(claim.kind, claim.issued)
         if claim.kind == Kind.OFFLINE_END:
             if self.offline.too_long:
