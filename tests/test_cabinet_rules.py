@@ -245,6 +245,7 @@ class ReservedTests(CabinetTestCase):
         again = self.till.hand_in(NUMBERS, size=5).numbers
         self.assertEqual(again[:4], first[1:])
         self.assertNotIn(again[4], first)
+        self.assertEqual(tuple(self.server.reserved), again)
 
     def test_moves_the_chain_only(self) -> None:
         """A request is a link of the chain, uses up no local number and needs none."""

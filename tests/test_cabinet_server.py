@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from protocols.errors import LineLost, NotReached, Silent
-from protocols.fiscal.cabinet.documents import C, Kind, mac_of
+from protocols.fiscal.cabinet.documents import C, Kind, decode, mac_of
 from protocols.fiscal.cabinet.documents_rows import E, M, P
 from protocols.fiscal.cabinet.documents_service import decode_numbers
 from protocols.fiscal.cabinet.documents_z import NC, ZM
@@ -22,8 +22,9 @@ from protocols.fiscal.cabinet.messages import (
     Status,
     StatusResponse,
 )
-from protocols.fiscal.signatures import Signed
+from protocols.fiscal.signatures import Signed, WrongSignature
 from protocols.simulators.cabinet_in_process import InProcessCall
+from protocols.simulators.cabinet_register import claim_of, kind_of
 from protocols.simulators.cabinet_rules import ELSEWHERE, NO_ID_IN_MAC
 from protocols.simulators.cabinet_server import CabinetServerSimulator, Rules
 from protocols.simulators.fiscal_calls import Ending
@@ -171,6 +172,21 @@ class CallTests(ServerTestCase):
         self.server.change(int(FN), closed=True)
         self.assertStatus(self.till.send(SALE), Status.ERROR_NOT_REGISTERED_RRO)
 
+    def test_verified_each_time(self) -> None:
+        """The same bytes are verified again in each call: the certificate may have expired meanwhile."""
+        opened: list[bytes] = []
+
+        def once(message: bytes) -> Signed:
+            opened.append(message)
+            if len(opened) > 1:
+                raise WrongSignature("expired")
+            return Signed(message)
+
+        till = Till(self.make(open=once))
+        till.open()
+        assert till.sent is not None
+        self.assertStatus(till.again(till.sent), Status.ERROR_VEREFY, "expired")
+
     def test_not_a_message(self) -> None:
         """Bytes that are not a message are refused."""
         self.assertStatus(answered(self.server.receive("sendChkV2", b"\xff\xff")), Status.ERROR_UNKNOWN)
@@ -299,6 +315,44 @@ class ContentTests(ServerTestCase):
         till.close()
 
 
+class LedgerTests(ServerTestCase):
+    """What the ledger says about documents."""
+
+    def test_sums(self) -> None:
+        """A sum is what the shop keeps: less the change, after rounding; a void receipt has none."""
+        item_of = P(n=1, nm="Кава", sm=1_020)
+        for due, rows in (
+            (1_020, (item_of, M(n=2, sm=2_000, rm=980), E(n=3, sm=1_020))),
+            (1_000, (item_of, M(n=2, sm=1_000, smb=1_020, smm=20), E(n=3, sm=1_020))),
+            (1_020, (item_of, M(n=2, t=2, sm=500), M(n=3, sm=520), E(n=4, sm=1_020))),
+            (0, (item_of, E(n=2, sm=1_020, vd=1))),
+            (1_020, (item_of, E(n=2, sm=1_020))),
+        ):
+            check = self.till.check(C(t=Kind.SALE, rows=rows))
+            self.assertEqual(claim_of(decode(self.till.xml), self.till.xml).amount, due)
+            self.assertEqual(check.check_type, CheckType.CHK)
+
+    def test_kinds(self) -> None:
+        """Kinds are named as in all ledgers."""
+        for kind, name in (
+            (Kind.WITHDRAWAL, "withdrawal"),
+            (Kind.TRANSFER_PAYOUT, "withdrawal"),
+            (Kind.DUTY_FREE_SALE, "sale"),
+            (Kind.DUTY_FREE_RETURN, "return"),
+            (Kind.NUMBERS, "numbers"),
+            (Kind.MIXED, "document"),
+            (77, "document"),
+        ):
+            self.assertEqual(kind_of(C(t=kind)), name)
+
+    def test_closed(self) -> None:
+        """A server that was closed registers nothing."""
+        file = Path(self.mktemp())
+        server = self.make(ledger=file)
+        server.close()
+        self.assertRaises(ValueError, Till(server).open)
+
+
 class RepeatTests(ServerTestCase):
     """The same document twice."""
 
@@ -406,6 +460,11 @@ class ScenarioTests(ServerTestCase):
         self.rule(on="storno", then="refuse")
         self.assertStatus(till.last(), Status.OK)
         self.assertStatus(till.delete(), Status.ERROR_XML_CHK)
+        self.rule(on="any", then="silent")
+        entries = self.ledger()
+        self.rule(on="probe", then="refuse", code="2")
+        self.assertStatus(till.ping(), Status.ERROR_CHECK)
+        self.assertEqual(self.ledger(), entries)
         self.rule(on="any", then="silent")
         self.assertStatus(till.ping(), Status.OK)
         self.assertStatus(till.last(), Status.OK)
