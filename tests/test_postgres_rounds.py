@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from unittest import skipIf
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from dmtwisted.lab.crash.books import Sold
-from dmtwisted.lab.receiver import Got
-from protocols.webhooks import headers, written
-from tests.crash.listener import judge
 from tests.crash.postgres_rounds import FULL_DISKS, OUTAGES, Tally, fill, main, plan, small_disk, table
 from tests.postgres_server import MISSING
 
@@ -37,37 +32,6 @@ class PlanTests(SynchronousTestCase):
         """The tallies are a table for a page."""
         told = table({"fast": Tally(2, 30, 4, 1, 1.04, 1.26)})
         self.assertEqual(told.splitlines()[-1], "| fast | 2 | 30 | 4 | 1 | 1.0 s | 1.3 s |")
-
-
-class ListenerTests(SynchronousTestCase):
-    """What a subscriber hears of the sales."""
-
-    SECRET = written(b"k" * 32)
-    SOLD = (Sold("r", "a", 100, "2", "F2"), Sold("r", "b", 100, "3", "F3"), Sold("other", "c", 100, "2", "F2"))
-
-    def told(self, id: str, tag: str, number: int, register: str = "r", secret: str = SECRET) -> Got:
-        """An event as it comes."""
-        data = {"tag": tag, "documents": [{"number": number}]}
-        body = json.dumps({"id": id, "device": {"name": register}, "data": data}).encode()
-        return Got("/", headers([secret], id, 1_700_000_000, body), body)
-
-    def judged(self, *came: Got) -> str:
-        """What is found."""
-        return str(judge(came, self.SECRET, self.SOLD))
-
-    def test_good(self) -> None:
-        """Each sale is told, in the order of its register, some by an event that came again."""
-        first, second = self.told("1-a", "a", 2), self.told("2-b", "b", 3)
-        self.assertEqual(
-            self.judged(first, second, self.told("3-c", "c", 2, "other"), first), "lost 0, doubled 0, gaps 0"
-        )
-
-    def test_wrong(self) -> None:
-        """A sale of which nothing came, one with two events, a wrong order and a wrong signature are found."""
-        came = [self.told("2-b", "b", 3), self.told("1-a", "a", 2), self.told("3-a", "a", 2)]
-        self.assertEqual(self.judged(*came), "lost 1, doubled 1, gaps 0, otherwise wrong 1")
-        other = self.told("3-c", "c", 2, "other", written(b"x" * 32))
-        self.assertEqual(self.judged(*came[1:], came[0], other), "lost 0, doubled 1, gaps 0, otherwise wrong 1")
 
 
 class DiskTests(SynchronousTestCase):

@@ -245,6 +245,7 @@ class Lab:
             shop.wait(at_home, PATIENCE, "the register did not come back online")
             shop.wait(shop.rested, 30, "operations stay unfinished")
             shop.wait(shop.all_told, 60, "the marks service was not told")
+            shop.wait(shop.all_heard, 60, "the subscriber has not heard of every document")
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
             faults.other.append(f"{type(error).__name__}: {error}")
