@@ -2,25 +2,84 @@
 
 from __future__ import annotations
 
+import os
+from importlib.machinery import EXTENSION_SUFFIXES
+from types import ModuleType
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from protocols.fiscal.crypto import passwords
+from protocols.fiscal.crypto import gost34311_words, passwords
 from protocols.fiscal.crypto.errors import Malformed, Unsupported
-from protocols.fiscal.crypto.gost28147 import DKE1, SBox
-from protocols.fiscal.crypto.gost34311 import HEAD, Gost34311, digest
+from protocols.fiscal.crypto.gost28147 import DKE1, SBox, Tables
+from protocols.fiscal.crypto.gost34311 import HEAD, SWITCH, Gost34311, Mix, chosen, digest, mixed
 from tests.vectors.fiscal_crypto import HASHES, IIT_KEY_3, PBKDF2_5, TEST_SBOX, ascending
 
 
-class HashTests(SynchronousTestCase):
-    """The hash."""
+class FormTests(SynchronousTestCase):
+    """The two forms of the step: in plain Python, and in words of 32 bits, which packages contain compiled."""
 
     def test_vectors(self) -> None:
-        """Every published hash comes out, with the S-box of Ukraine and with that of the standard's examples."""
-        for vector in HASHES:
-            sbox = SBox(TEST_SBOX) if vector.test_sbox else DKE1
-            self.assertEqual(digest(vector.message, sbox).hex(), vector.digest, vector.source)
+        """With both every published hash comes out, with the S-box of Ukraine and that of the standard's examples."""
+        for mix in (mixed, gost34311_words.mixed):
+            for vector in HASHES:
+                sbox = SBox(TEST_SBOX) if vector.test_sbox else DKE1
+                self.assertEqual(Gost34311(vector.message, sbox, mix).digest().hex(), vector.digest, vector.source)
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.binary(min_size=32, max_size=32), st.lists(st.binary(min_size=32, max_size=32), max_size=4))
+    def test_alike(self, state: bytes, blocks: list[bytes]) -> None:
+        """Both mix alike, whatever the state and the blocks are."""
+        data = b"".join(blocks)
+        self.assertEqual(gost34311_words.mixed(DKE1.tables, state, data), mixed(DKE1.tables, state, data))
+
+
+class Compiled(ModuleType):
+    """Passes for the compiled module."""
+
+    def __init__(self, mix: Mix, file: str = f"words{EXTENSION_SUFFIXES[0]}") -> None:
+        super().__init__("words")
+        self.mixed, self.__file__ = mix, file
+
+
+def right(tables: Tables, state: bytes, blocks: bytes) -> bytes:
+    """What a compiled step gives."""
+    return mixed(tables, state, blocks)
+
+
+class ChoiceTests(SynchronousTestCase):
+    """The form that is used."""
+
+    def setUp(self) -> None:
+        """The switch is not set."""
+        self.patch(os, "environ", {name: value for name, value in os.environ.items() if name != SWITCH})
+
+    def test_right(self) -> None:
+        """A compiled step is used when it gives what plain Python gives."""
+        self.assertIs(chosen(lambda: Compiled(right)), right)
+
+    def test_wrong(self) -> None:
+        """One that calculates wrongly, or cannot be loaded, is not used: hashes stay right."""
+        self.assertIs(chosen(lambda: Compiled(lambda *given: right(*given)[::-1])), mixed)
+
+        def broken() -> ModuleType:
+            raise ImportError("made for another processor")
+
+        self.assertIs(chosen(broken), mixed)
+
+    def test_not_compiled(self) -> None:
+        """Without a compiler plain Python hashes, for it is faster than the words interpreted."""
+        self.assertIs(chosen(lambda: Compiled(right, "words.py")), mixed)
+
+    def test_switched_off(self) -> None:
+        """An environment variable switches the compiled form off."""
+        os.environ[SWITCH] = "off"
+        self.assertIs(chosen(lambda: Compiled(right)), mixed)
+
+
+class HashTests(SynchronousTestCase):
+    """The hash of texts that come whole or in pieces."""
 
     @settings(deadline=None, max_examples=60)
     @given(st.lists(st.binary(max_size=50), max_size=6))

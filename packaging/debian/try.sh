@@ -113,6 +113,11 @@ listing > "$work/before"
 inside apt-get install -o Dpkg::Use-Pty=0 -y -qq --no-install-recommends /root/first.deb 2>&1 | grep -v -e '^Selecting' -e '^(Reading' -e '^Preparing' -e '^Unpacking' -e '^debconf:'
 inside id dmtwisted
 inside dmtwisted --version
+inside /usr/lib/dmtwisted/bin/python -c '
+from protocols.fiscal.crypto.gost34311 import chosen, mixed, words
+file, used = words().__file__, chosen() is not mixed
+print(file, "is used" if used else "is not used")
+raise SystemExit(used == file.endswith(".py"))' || fail "the compiled hash is used"
 configure_training
 command=$(sed -n 's/^ExecStart=//p' "$work/tree/usr/lib/systemd/system/dmtwisted.service")
 start() { # as the unit's user, with that user's groups

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the installer for Windows: packaging/windows/build.sh [FOLDER]
 #
-# Takes makensis, Python 3.11 and pip. The installer brings CPython 3.11 and our libraries along, as packaging/pins.txt has them;
-# pip checks the hash of each. Variables, mostly for packaging/windows/try.py:
+# Takes makensis, Python 3.11 and pip; with gcc-mingw-w64-x86-64 the hash is compiled. The installer brings CPython 3.11 and our
+# libraries along, as packaging/pins.txt has them; pip checks the hash of each. Variables, mostly for packaging/windows/try.py:
 #
 #   SIGN            a command that signs the file behind it: osslsigncode, or anything that asks the owner of the certificate
 #   WINDOWS_TREE    a folder that `build.sh tree` filled, in place of a new one
@@ -28,9 +28,11 @@ fill() { # folder
   "$python" -m tools.windows "$1" "$work/wheels" ${WINDOWS_OLDER:+--older}
   libraries=$1/Lib/site-packages
   mv "$libraries.json" "$work/site-packages.json"
+  PYTHON="$python" WINDOWS_HEADERS="$(cd "$1" && pwd)" packaging/compiled.sh "$libraries" win
   # What a service has no use for
   rm -rf "$libraries/bin" "$libraries/share" "$libraries/pythonwin" "$libraries/isapi" "$libraries/adodbapi" \
     "$libraries/PyWin32.chm" "$libraries"/win32/Demos "$libraries"/win32comext "$libraries"/win32/test "$libraries"/win32com/test \
+    "$1/include" "$1/libs" \
     "$libraries"/twisted/*/test "$libraries"/twisted/test "$libraries"/*/tests "$libraries"/zope/interface/tests \
     "$1"/Lib/test "$1"/Lib/lib2to3 "$1"/Lib/pydoc_data "$1"/Lib/distutils "$1"/NEWS.txt \
     "$1"/DLLs/_tkinter.pyd "$1"/DLLs/tcl86t.dll "$1"/DLLs/tk86t.dll "$1"/DLLs/_msi.pyd "$1"/DLLs/*.ico "$1"/DLLs/*.cat

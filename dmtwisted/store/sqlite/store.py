@@ -184,7 +184,7 @@ class SqliteStore(IStore):
         """
         if self._closing:
             raise StoreFailed("the database is being closed")
-        self._starting = writer = _Writer(self._ended, self._suspect)
+        self._starting = writer = _Writer(self._ended, self._suspect, self._reactor.callLater)
         try:
             command = [sys.executable, "-m", "dmtwisted.store.sqlite.writer", str(self._path), *self._how]
             start(self._reactor, writer, command, environment())
@@ -280,12 +280,19 @@ class _Writer(_Process):
 
     log = Logger()
 
-    def __init__(self, ended: Callable[[_Writer], None], suspect: Callable[[Exception], None]) -> None:
-        self._report_end, self._suspect = ended, suspect
+    def __init__(
+        self,
+        ended: Callable[[_Writer], None],
+        suspect: Callable[[Exception], None],
+        later: Callable[[float, Callable[[], None]], IDelayedCall],
+    ) -> None:
+        self._report_end, self._suspect, self._later = ended, suspect, later
         self._deframer = Deframer()
         self._waiting: dict[int, tuple[Verb, Deferred[Any]]] = {}
         self._seq = READY
-        self._unsent, self._enough = 0, 1
+        self._unsent: list[bytes] = []
+        self._enough = 1
+        self._rest: IDelayedCall | None = None
         self.pid: int | None = None
         self.ready: Deferred[None] = Deferred()
         self.gone: Deferred[None] = Deferred()
@@ -299,22 +306,33 @@ class _Writer(_Process):
         self._seq = seq = (self._seq + 1) & 0xFFFFFFFF or 1
         due: Deferred[Any] = Deferred()
         self._waiting[seq] = verb, due
-        assert self.transport is not None
-        question = frame(seq, verb.index, body)
-        if self._enough == 1:
-            question = question[_taken_at_once(self.transport, question) :]
-            if not question:
-                return due
-        self.transport.write(question)
-        self._unsent += 1
-        if self._unsent >= self._enough:
-            self._unsent = 0
-            _flush(self.transport)
+        self._unsent.append(frame(seq, verb.index, body))
+        if len(self._unsent) >= self._enough:
+            self._send()
+        elif self._rest is None:
+            self._rest = self._later(0, self._send_rest)
         return due
+
+    def _send(self) -> None:
+        """Send what was asked."""
+        questions = b"".join(self._unsent)
+        self._unsent.clear()
+        assert self.transport is not None
+        left = questions[_taken_at_once(self.transport, questions) :]
+        if left:
+            self.transport.write(left)
+
+    def _send_rest(self) -> None:
+        """Send the questions of a turn of the reactor that were not enough."""
+        self._rest = None
+        if self._unsent:
+            self._send()
 
     async def finish(self) -> None:
         """Close the writer's input; return when it has ended."""
         assert self.transport is not None
+        if self._unsent:
+            self._send()
         self.transport.closeStdin()
         await self.gone
 
@@ -350,6 +368,9 @@ class _Writer(_Process):
 
     def processEnded(self, reason: Failure) -> None:
         """No answers will come any more: fail the waiting callers."""
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
         waiting, self._waiting = self._waiting, {}
         self._report_end(self)
         lost = StoreFailed("the process that writes the database ended")
@@ -363,7 +384,7 @@ class _Writer(_Process):
 def _taken_at_once(transport: Any, question: bytes) -> int:
     """How many bytes the pipe takes now, none while others wait for it.
 
-    By way of the transport each question costs four more calls of the system, for a reactor that has nothing to do.
+    Through the transport each write costs four more system calls, for a reactor that has nothing to do.
     """
     pipe = getattr(transport, "pipes", {}).get(0)
     if pipe is None or pipe.dataBuffer or pipe._tempDataBuffer:
@@ -371,13 +392,6 @@ def _taken_at_once(transport: Any, question: bytes) -> int:
     taken = pipe.writeSomeData(question)
     # A pipe that nobody reads: the transport notices that too, and tells who has to know.
     return taken if isinstance(taken, int) and taken > 0 else 0
-
-
-def _flush(transport: Any) -> None:
-    """Write what waits, as far as the pipe takes it: the reactor would do it after all that is ready in this turn."""
-    pipe = getattr(transport, "pipes", {}).get(0)
-    if pipe is not None:
-        pipe.doWrite()
 
 
 def _widen(transport: Any) -> None:

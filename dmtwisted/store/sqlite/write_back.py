@@ -128,15 +128,15 @@ class Log:
             fit = int(pages * GENTLE / seconds) if seconds > 0 else MOST
             self.portion = max(min(fit, 2 * self.portion, MOST), LEAST)
 
-    def look(self) -> int:
-        """How many pages there are."""
+    def look(self, enough: int = 0) -> int:
+        """How many pages there are; ``done`` when fewer than ``enough`` were added since."""
         try:
             with open(self._path, "rb", buffering=0) as stream:
-                return self._count(stream)
+                return self._count(stream, enough)
         except FileNotFoundError:
             return 0
 
-    def _count(self, stream: IO[bytes]) -> int:
+    def _count(self, stream: IO[bytes], enough: int) -> int:
         head = stream.read(_HEAD)
         if len(head) < _HEAD:
             return 0
@@ -145,11 +145,18 @@ class Log:
         if salt != self._salt:
             self._salt, self.done = salt, 0
         each = _FRAME + page
+
+        def written(frame: int) -> bool:
+            stream.seek(_HEAD + frame * each + 8)
+            return stream.read(_SALT) == salt
+
         low, high = self.done, (os.fstat(stream.fileno()).st_size - _HEAD) // each
+        # Nearly always too few were added: one frame shows that.
+        if enough and not written(low + enough - 1):
+            return low
         while low < high:
             middle = (low + high) // 2
-            stream.seek(_HEAD + middle * each + 8)
-            if stream.read(_SALT) == salt:
+            if written(middle):
                 low = middle + 1
             else:
                 high = middle
@@ -158,7 +165,7 @@ class Log:
 
 def write_back(log: Log) -> None:
     """Bring the log into the file when it has grown; let it start again when it is long."""
-    pages = log.look()
+    pages = log.look(log.portion)
     if pages - log.done < log.portion:
         return
     db = log.connection()

@@ -11,15 +11,25 @@ linear, so the last line is one sum over words: ``psi**61(H ^ psi(M)) ^ psi**74(
 number with single bits in some 16-bit places copies it to those places, so each power is 16 multiplications.
 
 The last two blocks are the length in bits and the sum of all blocks.
+
+Packages contain the step compiled (`protocols.fiscal.crypto.gost34311_words`), which is used when it gives the same
+results as this module. The environment variable ``DMTWISTED_COMPILED=off`` switches it off.
 """
 
 from __future__ import annotations
 
+import os
 import struct
-from functools import lru_cache, reduce
+from collections.abc import Callable
+from functools import cache, lru_cache, reduce
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
 from operator import mul, xor
+from types import ModuleType
 
-from protocols.fiscal.crypto.gost28147 import DKE1, SBox, all_rounds
+from twisted.logger import Logger
+
+from protocols.fiscal.crypto.gost28147 import DKE1, SBox, Tables, all_rounds
 
 SIZE = 32
 """Bytes of a hash, and of a block."""
@@ -64,9 +74,8 @@ _ONE, _TWO, _THREE = (int.from_bytes((b"\xff" * count).ljust(4, b"\0") * 8, "lit
 _TURNED_C3 = _turned(_C3.to_bytes(SIZE, "little"))
 
 
-def _step(state: int, block: int, sbox: SBox) -> int:
+def _step(tables: Tables, state: int, block: int) -> int:
     """One block mixed into the state."""
-    tables = sbox.tables
     before = state.to_bytes(SIZE, "little")
     h0, h1, h2, h3, h4, h5, h6, h7 = _WORDS.unpack(before)
     u, v = _turned(before), _turned(block.to_bytes(SIZE, "little"))
@@ -87,18 +96,67 @@ def _step(state: int, block: int, sbox: SBox) -> int:
     return mixed
 
 
-class Gost34311:
-    """A hash of data that comes in pieces."""
+Mix = Callable[[Tables, bytes, bytes], bytes]
+"""Mixes a whole number of blocks into a state: tables of the S-box, state, blocks."""
 
-    def __init__(self, data: bytes = b"", sbox: SBox = DKE1) -> None:
-        self._sbox = sbox
-        self._state = self._sum = self._length = 0
+
+def mixed(tables: Tables, state: bytes, blocks: bytes) -> bytes:
+    """The state after ``blocks``, in plain Python."""
+    value = int.from_bytes(state, "little")
+    for at in range(0, len(blocks), SIZE):
+        value = _step(tables, value, int.from_bytes(blocks[at : at + SIZE], "little"))
+    return value.to_bytes(SIZE, "little")
+
+
+SWITCH = "DMTWISTED_COMPILED"
+"""The environment variable; its only value is ``off``."""
+
+_KNOWN = bytes(range(1, 1 + SIZE)), bytes(7 * at & 0xFF for at in range(3 * SIZE))
+
+
+def words() -> ModuleType:
+    """The step in words of 32 bits, compiled or not."""
+    return import_module("protocols.fiscal.crypto.gost34311_words")
+
+
+def chosen(load: Callable[[], ModuleType] = words) -> Mix:
+    """The function of the loaded module, when it is compiled and gives what `mixed` gives, else `mixed`."""
+    if os.environ.get(SWITCH, "").strip().lower() == "off":
+        return mixed
+    try:
+        loaded = load()
+        if not str(loaded.__file__).endswith(tuple(EXTENSION_SUFFIXES)):
+            return mixed
+        compiled: Mix = loaded.mixed
+        if compiled(DKE1.tables, *_KNOWN) == mixed(DKE1.tables, *_KNOWN):
+            return compiled
+        why = "it calculates wrongly"
+    except Exception as failed:
+        why = repr(failed)
+    Logger().error("the compiled hash is not used: {why}", why=why)
+    return mixed
+
+
+_mix = cache(chosen)
+"""The choice of this process, made with the first hash."""
+
+
+class Gost34311:
+    """A hash of data that comes in pieces.
+
+    :param mix: `mixed`, or its compiled form.
+    """
+
+    def __init__(self, data: bytes = b"", sbox: SBox = DKE1, mix: Mix | None = None) -> None:
+        self._sbox, self._mix = sbox, mix or _mix()
+        self._state = bytes(SIZE)
+        self._sum = self._length = 0
         self._rest = b""
         self.update(data)
 
     def copy(self) -> Gost34311:
         """An independent copy of the current state."""
-        other = Gost34311(sbox=self._sbox)
+        other = Gost34311(sbox=self._sbox, mix=self._mix)
         other._state, other._sum, other._length, other._rest = self._state, self._sum, self._length, self._rest
         return other
 
@@ -106,24 +164,24 @@ class Gost34311:
         """Add bytes."""
         data = self._rest + data
         whole = len(data) - len(data) % SIZE
-        for at in range(0, whole, SIZE):
-            self._absorb(data[at : at + SIZE])
+        if whole:
+            self._absorb(data[:whole])
         self._length += whole * 8
         self._rest = data[whole:]
 
-    def _absorb(self, block: bytes) -> None:
-        value = int.from_bytes(block, "little")
-        self._state = _step(self._state, value, self._sbox)
-        self._sum = self._sum + value & _WHOLE
+    def _absorb(self, blocks: bytes) -> None:
+        self._state = self._mix(self._sbox.tables, self._state, blocks)
+        for at in range(0, len(blocks), SIZE):
+            self._sum += int.from_bytes(blocks[at : at + SIZE], "little")
 
     def digest(self) -> bytes:
         """The hash of all bytes so far, 32 bytes; more may follow."""
         last = self.copy()
         length = last._length + 8 * len(last._rest)
         if last._rest:
-            last._absorb(last._rest)
-        state = _step(last._state, length & _WHOLE, self._sbox)
-        return _step(state, last._sum, self._sbox).to_bytes(SIZE, "little")
+            last._absorb(last._rest.ljust(SIZE, b"\0"))
+        end = (length & _WHOLE).to_bytes(SIZE, "little") + (last._sum & _WHOLE).to_bytes(SIZE, "little")
+        return last._mix(self._sbox.tables, last._state, end)
 
 
 HEAD = 6 * SIZE

@@ -37,7 +37,7 @@ _S = "18a38bb82477716eca9cce1718452bd3176523e1c06fa260bd817fdfe6f6a107"
 
 
 def self_test() -> None:
-    """Check hash, cipher, curve and signature against known answers in plain Python.
+    """Check hash, cipher, curve and signature against known answers; curve and signature in plain Python.
 
     :raises SelfTestFailed: when one is wrong; nothing may be signed then.
     """
