@@ -14,6 +14,7 @@ from tools import house
 ROOT = Path(__file__).parent.parent
 
 LAZY = {
+    "protocols.grpc.channel": "HTTP/2 takes 2 MB, needed with the first call only",
     "dmtwisted.commands.launch": "TLS is loaded with a certificate only",
     "dmtwisted.commands.service": "pywin32 exists on Windows only",
     "dmtwisted.core": "TLS is loaded with a certificate only",
