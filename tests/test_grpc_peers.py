@@ -20,13 +20,25 @@ from twisted.trial.unittest import SkipTest, TestCase
 
 from protocols.errors import LineLost, NotReached, Silent
 from protocols.fiscal.cabinet.client import CabinetCall, CabinetServer
-from protocols.fiscal.cabinet.messages import Check, CheckResponse, Operator, Status, path_of
+from protocols.fiscal.cabinet.documents import C, Kind, mac_of
+from protocols.fiscal.cabinet.messages import (
+    Check,
+    CheckResponse,
+    Operator,
+    RroInfoResponse,
+    Status,
+    StatusResponse,
+    path_of,
+)
 from protocols.fiscal.https import roots_in
 from protocols.fiscal.signatures import unsigned
 from protocols.fiscal.verdicts import Answered, NotSent, Refused, Unknown
 from protocols.grpc import channel as channels
 from protocols.grpc.server import Cut, ServerFactory
 from protocols.grpc.statuses import CallFailed, Code
+from protocols.simulators.cabinet_server import CabinetServerSimulator
+from protocols.simulators.cabinet_site import CabinetSite
+from tests.cabinet_papers import REGISTER, Till, item
 from tests.certificates import key_pem, make_certificate, make_key, pem
 
 ROOT = Path(__file__).parent.parent
@@ -225,6 +237,30 @@ class TheirClientTests(PeerCase):
     def test_plain(self) -> Deferred[None]:
         """The same without TLS."""
         return result(self._all(self.plain))
+
+    async def test_simulator(self) -> None:
+        """The simulated cabinet's server is used by the official client, like the real one."""
+        server = CabinetServerSimulator(ANY, [REGISTER])
+        port = ANY.listenTCP(0, CabinetSite(server, ANY), interface="localhost")
+        self.addCleanup(port.stopListening)
+        till, calls = Till(server), []
+        for content in (C(t=Kind.OPEN), C(t=Kind.SALE, rows=item())):
+            calls.append(("sendChkV2", till.check(content).encode().hex()))
+            till.took(content, till.xml, CheckResponse())
+        calls += [(method, till.asking.hex()) for method in ("lastChk", "statusRro", "infoRro", "delLastChk")]
+        given = json.dumps({"port": port.getHost().port, "calls": calls})
+        out, err, status = await getProcessOutputAndValue(
+            sys.executable, ["-m", "tests.grpc_peer", "carry", given], env=None, path=str(ROOT)
+        )
+        self.assertEqual(status, 0, err.decode())
+        opened, sold, last, state, info, deleted = map(bytes.fromhex, json.loads(out))
+        number = CheckResponse.decode(sold).id
+        self.assertEqual(CheckResponse.decode(opened).status, Status.OK)
+        self.assertEqual(mac_of(CheckResponse.decode(last).data_sign), till.tip)
+        self.assertTrue(StatusResponse.decode(state).open_shift)
+        self.assertEqual(RroInfoResponse.decode(info).name_pay, REGISTER.org_name)
+        self.assertEqual(CheckResponse.decode(deleted).id, number)
+        self.assertEqual([entry.kind for entry in server.entries()], ["open", "sale", "storno"])
 
     async def test_silent(self) -> None:
         """A silent server is given up at the deadline."""
