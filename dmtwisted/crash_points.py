@@ -39,14 +39,12 @@ POINTS: Mapping[str, str] = {
     "offline.made": "A document is made and signed offline; nothing of it is stored.",
     "offline.stored": "A document made offline is durable with its outcome; the caller was not answered.",
     "offline.package-sent": "The tax service has accepted a package of documents; that is not stored.",
-    "numbers.stored": "Reserved offline numbers are durable (dmtwisted/registers/reserving.py).",
     "offline.ended": "The closing of the session is durable; the caller was not answered.",
     # A document whose answer was lost, made again offline (dmtwisted/registers/lost_online.py)
     "offline.let-go": "That the lost operation's tag and number are free is durable; no session was opened.",
     "offline.taken-back": "After that and a start: that the lost operation is open again is durable.",
     "offline.made-again": "The document is made again offline; the caller was not answered.",
     "offline.copy-noted": "The outcome of the online copy is durable; the opening of the session was not sent.",
-    "offline.copy-deleted": "The tax service has deleted the online copy; the opening of the session was not sent.",
     # Payments, on every wire (dmtwisted/terminals/service.py)
     "payment.intent-stored": "The intent is durable; nothing was sent to the terminal.",
     "payment.snapshot-asked": "The terminal has answered with its last operation; that is not stored yet.",

@@ -21,13 +21,18 @@ from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.kept import Doubt
 from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.requests import TaskRequest
-from dmtwisted.results import Refused, Res, in_language
+from dmtwisted.results import Refused, Res, Text, in_language
 from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import OperationRow, State
 from dmtwisted.wording import wording
 
 STALE_MS = 15 * 60 * 1000
 """From this age on a document that is sent late gets a new time; half of what the tax service may allow."""
+
+OTHER_PROTOCOL = Text(
+    "зміну чи офлайн-сесію розпочато за іншим протоколом: поверніть його і завершіть її",
+    "the shift or offline session was begun by another protocol: set that one again and end it",
+)
 
 MOST_COMPARED = 100
 """Documents made offline that are compared at once."""
@@ -87,6 +92,8 @@ class Collisions:
         The tax service knows them, as another program may have used the register. Until it can be asked they are a
         guess, and a wrong guess is refused there.
         """
+        if not self._books.is_new and (state.shift_open or state.offline is not None):
+            raise Refused(Res.SHIFT_MUST_BE_CLOSED, note=OTHER_PROTOCOL)
         if not self._channel.remote and self._channel.closes:
             return state
         try:

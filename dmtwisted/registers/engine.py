@@ -27,7 +27,7 @@ from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.breaker import COSTLY_S
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
-from dmtwisted.registers.collisions import Collisions, says_else
+from dmtwisted.registers.collisions import CANNOT_BEGIN, Collisions, says_else
 from dmtwisted.registers.customers import HANDED_OUT, reach_of
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.infos import CommonInfo
@@ -333,7 +333,7 @@ class SoftwareRegister:
             await self.resolve()
         except Refused as refused:
             # Status and number are answered even while a collision cannot be repaired; then with a warning.
-            if fiscal.task not in (STATUS, NUMBER) or refused.res not in OPEN_COLLISIONS:
+            if fiscal.task not in (STATUS, NUMBER) or refused.res not in (*OPEN_COLLISIONS, *CANNOT_BEGIN):
                 raise
             warnings.append(Warning.of(refused.res, language))
         info, form = await self._local.perform(request, fiscal, self._books.state)

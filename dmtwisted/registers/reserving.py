@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from twisted.logger import Logger
 
-from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
 from dmtwisted.registers.bookkeeping import UNTAGGED, Books
 from dmtwisted.registers.drafting import Drafting
@@ -48,7 +47,6 @@ class Reserving:
         try:
             submission = await books.prepare(question)
             await books.fiscalise([submission], UNTAGGED, f"{documents.NUMBERS} {question.number}", b"", language)
-            reached("numbers.stored")
         except Refused as refused:
             self.log.warn("{device} gets no offline numbers: {why}", device=books.name, why=refused.words().en)
             if not books.settled:

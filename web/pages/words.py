@@ -609,6 +609,7 @@ FOR_SCRIPTS = (
         "wrong_value",
     ),
     *("no_file", "chosen", "installed", "new_key", "key_loaded", "outlet_take", "outlet_none", "merchants"),
+    *(f"protocol_{word}" for word in ("a", "b", "both", "neither", "unknown", "knows", "knows_not", "silent")),
     *("mail_sent", "copied", "not_copied"),
     *("database_whole", "database_damaged", "database_no_check", "doctor_done", "doctor_mended", "log_empty"),
     *(f"action_{action}" for action in range(4)),

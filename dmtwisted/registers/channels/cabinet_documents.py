@@ -51,7 +51,7 @@ from protocols.fiscal.cabinet.documents_rows import (
     Row,
     S,
 )
-from protocols.fiscal.cabinet.documents_service import asking_for_numbers
+from protocols.fiscal.cabinet.documents_service import USUAL_SIZE, asking_for_numbers
 from protocols.fiscal.cabinet.documents_z import EPZ, IO, NC, TXS, ZM, Z
 from protocols.fiscal.schema import DocumentError, Fault
 
@@ -75,8 +75,10 @@ _LOOK_ALIKES = str.maketrans("ABEKMHOPCTXI", "АВЕКМНОРСТХІ")
 """Latin letters that tills write for Cyrillic ones."""
 
 
-def written(document: Document, desk: Desk) -> bytes:
+def written(document: Document, desk: Desk, numbers: int = USUAL_SIZE) -> bytes:
     """The XML of ``document``, with its place in the shift and the hash of the document before.
+
+    :param numbers: how many offline numbers a request for them asks for.
 
     :raises Refused: 307 when the server has no such document, 1087 for taxes that it cannot tell apart, 1097 or 1098
         when the document lacks what the server needs, 2000 for a malformed code of goods, 1038 for anything else
@@ -87,7 +89,7 @@ def written(document: Document, desk: Desk) -> bytes:
         tn=desk.outlet.tin,
         zn=str(desk.local),
         di=document.place or 0,
-        content=_content(document, desk),
+        content=asking_for_numbers(numbers) if document.kind == documents.NUMBERS else _content(document, desk),
         ts=_moment(document),
     )
     number = document.offline.number if document.offline is not None else None
@@ -120,8 +122,6 @@ def _content(document: Document, desk: Desk) -> C | Z:
         raise Refused(Res.UNKNOWN_FISCAL_TASK, document.caller.task, note=_NO_TESTS)
     if document.kind in _SERVICE:
         return C(t=_SERVICE[document.kind])
-    if document.kind == documents.NUMBERS:
-        return asking_for_numbers()
     if document.kind == documents.Z:
         assert document.report is not None
         return _report(document, document.report, desk)

@@ -7,6 +7,7 @@ stores the exact bytes before they leave, so a channel can be asked what became 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from zope.interface import Attribute, Interface
@@ -80,6 +81,25 @@ class SaidOfKey:
     """Fiscal numbers of registers whose shift is open at the tax service."""
     refused: Refused | None = None
     """Why it said nothing."""
+
+
+class ServerSaid(msgspec.Struct, frozen=True):
+    """What a server of the tax service says of a register; ``knows`` is null when it could not be asked."""
+
+    url: str
+    knows: bool | None
+    text: str
+
+
+class ProtocolFound(msgspec.Struct, frozen=True):
+    """The protocol whose server alone knows a register, and what both servers say.
+
+    ``protocol`` is `unknown` when that is not certain.
+    """
+
+    protocol: Literal["a", "b", "both", "neither", "unknown"]
+    a: ServerSaid
+    b: ServerSaid
 
 
 class IFiscalChannel(Interface):
@@ -198,6 +218,7 @@ class Unchained:
 
 def numbered_from(state: RegisterState, number: int) -> RegisterState:
     """``state`` of a register that has not used a channel whose documents form no chain, where ``number`` is next."""
+    number = max(number, state.next_number)
     return msgspec.structs.replace(state, next_number=number, local=None, chain="", session=None)
 
 

@@ -36,6 +36,7 @@ from dmtwisted.registers.channels.interface import (
     unreachable,
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
+from dmtwisted.registers.channels.opening import Opening
 from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_of
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, left_out, written
 from dmtwisted.registers.channels.time_stamps import TimeStamps
@@ -53,14 +54,13 @@ from protocols.fiscal.client import FiscalServer, skew
 from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
 from protocols.fiscal.crypto.errors import CryptoError
 from protocols.fiscal.crypto.signed_message import read
-from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document as XmlDocument
 from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
-from protocols.fiscal.signatures import Sign, Signed, WrongSignature
+from protocols.fiscal.signatures import Sign
 from protocols.fiscal.verdicts import Answered, Lost, Malformed, Nothing, NotSent
 
 OUTER_BYTES = 16 * 1024
@@ -122,9 +122,8 @@ class TaxServiceChannel(Unchained):
         self._register, self._key, self._clock = register, key, clock
         self._known_outlet = outlet
         self._stamps = stamps
-        self._trusted, self._evidence, self._address = trusted, evidence, address
-        self.signer = ""
-        """Who signed the last answer that was accepted."""
+        self._address = address
+        self._opened = Opening(trusted, evidence, register.number, address, clock)
         # The message that was signed last and its XML: it is the next one to leave, and taking it apart takes time.
         self._last_signed = (b"", b"")
         self._exchange = exchange
@@ -191,26 +190,15 @@ class TaxServiceChannel(Unchained):
         """Sign a command or a package."""
         return await self._key.sign(lambda: content)
 
-    def _opened(self, message: bytes) -> Signed:
-        """The content of a message that the server signed."""
-        try:
-            verdict = verify(message, self._now(), self._trusted.now())
-        except CryptoError as error:
-            raise WrongSignature(str(error)) from None
-        signer = verdict.signer
-        name = "" if signer is None else f"{signer.subject.common} ({signer.tax_number or '-'})"
-        if not verdict.valid or signer is None:
-            why = "; ".join(map(str, verdict.faults))
-            who = ("", "", "") if signer is None else (name, signer.issuer.common, signer.key_id.hex())
-            self._evidence.keep(message, self._clock.now(), self._register.number, self._address, why, who)
-            raise WrongSignature(why)
-        self.signer = f"{name}, {signer.issuer.common}"
-        return Signed(verdict.content, signer.key_id.hex(), signer.subject.common)
-
     @property
     def unverified(self) -> bool:
         """Whether answers count whoever signed them: see `IFiscalChannel`."""
-        return self._trusted.unverified
+        return self._opened.unverified
+
+    @property
+    def signer(self) -> str:
+        """Who signed the last answer that was accepted."""
+        return self._opened.signer
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.seconds(), UTC)
