@@ -609,3 +609,32 @@ class RestoredTests(OpenCase):
         self.assertEqual(self.go("online"), 0)
         self.assertEqual(self.shop.kinds()[2:], ["offline_begin", "sale", "sale", "offline_end"])
         self.agree()
+
+
+class FindingTests(CabinetCase):
+    """Both servers are asked which of them knows the register."""
+
+    def found(self, other: str = "http://localhost/fs") -> Any:
+        """What both say."""
+        return self.successResultOf(Deferred.fromCoroutine(self.shop.built().find_protocol(other, "en")))
+
+    def test_b(self) -> None:
+        """Only the cabinet's server knows it."""
+        found = self.found()
+        self.assertEqual((found.protocol, found.a.knows, found.b.knows), ("b", False, True))
+        self.assertEqual(found.a.text, "the server does not know the key")
+
+    def test_neither(self) -> None:
+        """Neither knows it: the number is wrong."""
+        self.shop.there.change(FIRST, closed=True)
+        self.assertEqual(self.found().protocol, "neither")
+
+    def test_silent(self) -> None:
+        """A server that does not answer leaves it open."""
+        self.shop.rules(*GONE)
+        self.assertEqual((self.found().protocol, self.found().b.knows), ("unknown", None))
+
+    def test_simulator(self) -> None:
+        """A register that works with a simulator asks nobody on the internet."""
+        found = self.found("")
+        self.assertEqual((found.protocol, found.a.url, found.a.knows), ("unknown", "", None))
