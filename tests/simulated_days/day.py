@@ -1,0 +1,164 @@
+"""One shop day: everything put together, from the opening to the books in peace."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.logger import globalLogPublisher
+from twisted.python.failure import Failure
+
+import dmtwisted.core
+from dmtwisted import crash_points
+from dmtwisted.secrets import Secrets
+from tests.simulated_days.devices import Terminal
+from tests.simulated_days.faults import Trouble
+from tests.simulated_days.judge import Judge
+from tests.simulated_days.tills import Till
+from tests.simulated_days.world import Watch, World
+
+LONGEST_S = 24 * 3600.0
+"""Seconds of the simulated clock after which a day that does not end is a finding."""
+
+TASKS = 60
+"""Tasks of each till."""
+
+
+@dataclass
+class Result:
+    """What a day came to; equal for two runs of one seed."""
+
+    seed: int
+    hash: str = ""
+    wrong: list[str] = field(default_factory=list)
+    checks: int = 0
+    steps: int = 0
+    tasks: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    points: dict[str, int] = field(default_factory=dict)
+    hours: float = 0.0
+
+
+def run(seed: int, tell: Callable[[str], None] | None = None, watch: Watch | None = None, tasks: int = TASKS) -> Result:
+    """The shop day of a seed.
+
+    :param tell: called with each line of its history.
+    """
+    with only_by(seed) as take:
+        day = Day(seed, tell, watch, tasks)
+        take(day.world)
+        return day.run()
+
+
+class Day:
+    """A world with its tills, its faults and its judge."""
+
+    def __init__(self, seed: int, tell: Callable[[str], None] | None, watch: Watch | None, tasks: int) -> None:
+        self.world = World(seed, tell, watch)
+        self.judge, self.trouble = Judge(self.world), Trouble(self.world)
+        self._tasks = tasks
+        self.tills = [
+            Till(self.world, self.judge, "t1", "r1", "pos1", chief=True),
+            Till(self.world, self.judge, "t2", "r2", "pos2", chief=True),
+            Till(self.world, self.judge, "t3", "r1", "pos1", chief=False),
+            Till(self.world, self.judge, "t4", "r2", "pos1", chief=False),
+        ]
+
+    def run(self) -> Result:
+        """Let the day pass."""
+        world, judge = self.world, self.judge
+        over: list[Any] = []
+        Deferred.fromCoroutine(self._all()).addBoth(over.append)
+        while not over and not world.wrong:
+            world.next()
+            if world.stepped:
+                world.stepped = False
+                judge.look()
+            if world.clock.seconds() - world.began > LONGEST_S:
+                world.disagree("the day does not end")
+        if over and isinstance(over[0], Failure):
+            over[0].raiseException()
+        hours = (world.clock.seconds() - world.began) / 3600
+        return Result(
+            *(world.seed, world.trace.hash(), world.wrong, judge.checks, judge.steps, len(judge.tasks)),
+            *(dict(world.counts), dict(world.reached_points), hours),
+        )
+
+    async def _all(self) -> None:
+        world = self.world
+        await world.furnish()
+        await world.subscribe()
+        Deferred.fromCoroutine(self.trouble.run())
+        await gatherResults([Deferred.fromCoroutine(till.work(self._tasks)) for till in self.tills])
+        self.trouble.calm()
+        await world.sleep(60.0)
+        await self._person()
+        await gatherResults([Deferred.fromCoroutine(till.finish()) for till in self.tills])
+        await world.sleep(120.0)
+        self.judge.end()
+
+    async def _person(self) -> None:
+        """Settle what a terminal that cannot be asked left unknown, as somebody does who reads its slip."""
+        world, life = self.world, self.world.life
+        assert life is not None
+        for name, far in world.far.items():
+            if not isinstance(far, Terminal) or far.wire.tells:
+                continue
+            device = life.core.devices.by_name(name)
+            for row in await world.database.unresolved(device.row.n):
+                async with device.turns.turn():
+                    taken = self.judge.taken(name, row)
+                    world.counts["settled by a person"] += 1
+                    world.happened("person", f"{name} {row.n} taken: {taken}")
+                    await device.built.settle(row, taken)
+
+
+@contextmanager
+def only_by(seed: int) -> Iterator[Callable[[World], None]]:
+    """Whatever is random is drawn from the seed, and crash points report to the world that is given."""
+    dice, worlds = Random(f"chance {seed}"), list[World]()
+    secrets = Secrets(None)
+
+    def reached(point: str) -> None:
+        worlds[0].reached(point)
+
+    def seen(event: Any) -> None:
+        failure = event.get("log_failure")
+        if failure is not None and worlds:
+            worlds[0].disagree(f"an internal error: {failure.getTraceback()}")
+
+    undone: list[tuple[Any, str, Any]] = []
+
+    def put(owner: Any, name: str, value: Any) -> None:
+        undone.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    put(os, "urandom", dice.randbytes)
+    put(random, "_urandom", dice.randbytes)
+    put(dmtwisted.core, "Secrets", lambda _: secrets)
+    passed = crash_points.reached
+    for module in list(sys.modules.values()):
+        if vars(module).get("reached") is passed:
+            put(module, "reached", reached)
+    # Nothing is written, for nobody reads the log of a thousand days.
+    put(globalLogPublisher, "_observers", [seen])
+    collects = gc.isenabled()
+    # What is left of a dead life is collected when the day is over, and not at a moment that is different each time.
+    gc.disable()
+    try:
+        yield worlds.append
+    finally:
+        worlds.clear()
+        gc.collect()
+        for owner, name, value in reversed(undone):
+            setattr(owner, name, value)
+        if collects:
+            gc.enable()
