@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 
 import dmtwisted.core
 from dmtwisted import crash_points
+from dmtwisted.batch.saga import KIND
 from dmtwisted.secrets import Secrets
 from tests.simulated_days.devices import Terminal
 from tests.simulated_days.faults import Trouble
@@ -55,7 +56,10 @@ def run(seed: int, tell: Callable[[str], None] | None = None, watch: Watch | Non
     with only_by(seed) as take:
         day = Day(seed, tell, watch, tasks)
         take(day.world)
-        return day.run()
+        result = day.run()
+        # While chance is still the seed's, all that is left of the day goes.
+        del day
+        return result
 
 
 class Day:
@@ -100,25 +104,62 @@ class Day:
         await gatherResults([Deferred.fromCoroutine(till.work(self._tasks)) for till in self.tills])
         self.trouble.calm()
         await world.sleep(60.0)
-        await self._person()
+        await self._read_slips()
+        # The next morning: a start goes on with everything that nobody asks for any more.
+        await self._restart()
+        await self._give_back()
         await gatherResults([Deferred.fromCoroutine(till.finish()) for till in self.tills])
-        await world.sleep(120.0)
+        await self._tell_all()
         self.judge.end()
 
-    async def _person(self) -> None:
-        """Settle what a terminal that cannot be asked left unknown, as somebody does who reads its slip."""
+    async def _restart(self) -> None:
+        assert self.world.life is not None
+        self.world.life.kill("for the night")
+        await self.world.sleep(60.0)
+
+    async def _tell_all(self) -> None:
+        """Let the receiver have what waits for its pause, as a person does who tests the subscriber."""
+        life = self.world.life
+        assert life is not None
+        [subscriber] = life.core.hooks.subscribers
+        await life.core.hooks.test(subscriber)
+        for _ in range(60):
+            await self.world.sleep(2.0)
+            if not self.judge.missing_events():
+                return
+
+    async def _read_slips(self) -> None:
+        """Settle the payments of which no wire can tell, as somebody does who reads the slip of the terminal."""
         world, life = self.world, self.world.life
         assert life is not None
-        for name, far in world.far.items():
-            if not isinstance(far, Terminal) or far.wire.tells:
-                continue
+        for name in self._untold:
             device = life.core.devices.by_name(name)
             for row in await world.database.unresolved(device.row.n):
                 async with device.turns.turn():
                     taken = self.judge.taken(name, row)
-                    world.counts["settled by a person"] += 1
+                    world.counts["payments settled by a person"] += 1
                     world.happened("person", f"{name} {row.n} taken: {taken}")
                     await device.built.settle(row, taken)
+
+    async def _give_back(self) -> None:
+        """Close the sagas whose money such a terminal cannot give back: somebody gives it back by hand."""
+        world, life = self.world, self.world.life
+        assert life is not None
+        for row in await world.database.unresolved(None):
+            task = self.judge.task_of(row) if row.kind == KIND else None
+            if task is not None and task.terminal in self._untold:
+                world.counts["sagas settled by a person"] += 1
+                world.happened("person", f"saga {row.n}, {task.kopecks} goes back by hand")
+                self.judge.given_back(task)
+                await life.core.dispatcher.batch.settle(row.n)
+
+    @property
+    def _untold(self) -> list[str]:
+        """The terminals that cannot be asked what became of an operation, or were asked with a wrong clock."""
+        ends = self.world.far.items()
+        return [
+            name for name, far in ends if isinstance(far, Terminal) and (self.world.loose or not far.wire.tells)
+        ]
 
 
 @contextmanager
@@ -150,6 +191,8 @@ def only_by(seed: int) -> Iterator[Callable[[World], None]]:
             put(module, "reached", reached)
     # Nothing is written, for nobody reads the log of a thousand days.
     put(globalLogPublisher, "_observers", [seen])
+    # What a dead life still waits for never comes, and it is no fault that it waits.
+    put(sys, "unraisablehook", lambda _: None)
     collects = gc.isenabled()
     # What is left of a dead life is collected when the day is over, and not at a moment that is different each time.
     gc.disable()

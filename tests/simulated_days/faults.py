@@ -222,7 +222,7 @@ class Trouble:
     def clock_leaps(self) -> str:
         """Somebody sets the clock, or it is set right."""
         world = self.world
-        world.leap = self.dice.choice((0.0, -900.0, -40.0, 55.0, 1200.0))
+        world.leap = self.dice.choice((0.0, -900.0, -40.0, 55.0, 1200.0) if world.loose else (0.0, -40.0, 55.0))
         return f"clock {world.leap:+} s"
 
     def sleeps(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 
+from dmtwisted.hooks.service import TEST
 from dmtwisted.registers import totals
 from dmtwisted.store.events import CODES
 from dmtwisted.store.sqlite import statements
@@ -163,6 +164,16 @@ class Judge:
         if order["task"] == 1:
             return self.held[name, order["sum"]] > 0
         return self.held[name, self._payments[name, order["cancelid"]]] == 0
+
+    def task_of(self, row: OperationRow) -> Task | None:
+        """The task of an operation that has its tag."""
+        return self._by_tag.get(row.key)
+
+    def given_back(self, task: Task) -> None:
+        """Somebody gives the money of a payment back by hand."""
+        if self.held[task.terminal, task.kopecks]:
+            self.held[task.terminal, task.kopecks] -= 1
+            self._unbooked.pop((task.terminal, task.kopecks), None)
 
     def printed(self, task: Task, answer: dict[str, Any]) -> None:
         """A till got an answer about lines for the printer."""
@@ -408,6 +419,8 @@ class Judge:
         while self._got < len(got):
             event = got[self._got]
             self._got += 1
+            if event["type"] == TEST:
+                continue
             if event["id"] in self._ids:
                 self.world.counts["events again"] += 1
                 continue
@@ -444,16 +457,16 @@ class Judge:
             self.see(
                 state == "unknown" or times == (state == "printed"), f"paper {kopecks} is {state}: {times} copies"
             )
-        self._all_events()
-
-    def _all_events(self) -> None:
-        """Every event came to the receiver."""
-        rows = self._db.execute("SELECT n FROM seal WHERE event > 0 ORDER BY n").fetchall()
-        came = {int(name.partition("-")[0]) for name in self._ids}
-        self.checks += len(rows)
-        kept = self.world.first_event
-        missing = [n for (n,) in rows if n > kept and n not in came and self._is_event(n)]
+        missing = self.missing_events()
+        self.checks += len(self._ids)
         self.see(not missing, f"{len(missing)} events never came: {missing[:5]}")
+
+    def missing_events(self) -> list[int]:
+        """The places of the events that the receiver has not got."""
+        self._read_events()
+        rows = self._db.execute("SELECT n FROM seal WHERE event > 0 AND n > ? ORDER BY n", (self.world.first_event,))
+        came = {int(name.partition("-")[0]) for name in self._ids}
+        return [n for (n,) in rows.fetchall() if n not in came and self._is_event(n)]
 
     def _is_event(self, n: int) -> bool:
         """Whether a seal is an event for subscribers."""

@@ -36,8 +36,10 @@ PEACE_S = 1200.0
 BATCH_TERMINALS = {"r1": "pos1", "r2": "pos2"}
 """The terminal of each register in batch mode; plain payments go to the till's own one."""
 
-OPEN_ALREADY, SHIFT_CLOSED, BUSY = 1096, 1092, 1105
+OPEN_ALREADY, SHIFT_CLOSED, BUSY, NOT_STORED = 1096, 1092, 1105, 1082
 NOT_FOUND, NOT_TAKEN, IN_DOUBT = 5013, 5014, 5022
+TELLS_NOTHING = (BUSY, NOT_STORED)
+"""What an answer says about this request only, and nothing about an earlier one."""
 
 DONE, REFUSED, UNCLEAR, LEFT = "done", "refused", "unclear", "left"
 """What a program knows of a task; ``left``: the customer left, and nobody asks again."""
@@ -268,7 +270,7 @@ class Till:
                     asking = False
                 elif res == IN_DOUBT or action == 2:
                     asking = True
-                elif res != BUSY:
+                elif res not in TELLS_NOTHING or known:
                     # Declined, or it was not there: the cashier sees it, and nothing was taken.
                     self._clear(task, REFUSED)
                     return None

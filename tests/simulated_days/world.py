@@ -43,6 +43,9 @@ KILLED_BEFORE, KILLED_AFTER, FAILED_BEFORE, FAILED_AFTER = "killed before", "kil
 BLOWS = (KILLED_BEFORE, KILLED_AFTER, FAILED_BEFORE, FAILED_AFTER)
 """What can happen at a write: the service or the write dies, before or after it is durable."""
 
+OUTCOMES = frozenset({"conclude", "conclude_at_once"})
+"""The verbs after which the judge looks: nothing else can happen before they are answered."""
+
 LATENCY = 0.004
 """Seconds that a verb of the store takes at most."""
 
@@ -117,6 +120,7 @@ class LifeStore(IStore):
         world.watch.before(verb, arguments)
         answer = world.database._ask(verb, arguments)
         world.watch.after(verb, arguments)
+        world.stepped |= verb in OUTCOMES
         if blow == KILLED_AFTER:
             life.kill(f"after {verb}")
             answer.addErrback(lambda _: None)
@@ -248,6 +252,8 @@ class World:
         self.clock = Clock()
         self.clock.advance(DAY_ONE + 86_400 * self.dice.randrange(365))
         self.began, self.leap = self.clock.seconds(), 0.0
+        self.loose = self.dice.random() < 0.3
+        """Whether the clock is set by more than the two minutes by which it may differ from a terminal's."""
         self.watch = watch or Watch()
         self.database = MemoryStore()
         self.config = Config(service=ServiceConfig(training=False))
