@@ -11,10 +11,11 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from multiprocessing import get_context
 
-from tests.simulated_days.day import Result, run
+from tests.simulated_days.day import TASKS, Result, run
 
 
 class Total:
@@ -68,20 +69,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--days", type=int, default=0, help="how many days; 100 when no time is given either")
     parser.add_argument("--seconds", type=float, default=0.0, help="begin no day after so many seconds")
     parser.add_argument("--first", type=int, default=1, help="the seed of the first day")
+    parser.add_argument("--tasks", type=int, default=TASKS, help="how many tasks each till has")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
     chosen = parser.parse_args(arguments)
     if chosen.seed is not None:
-        day = run(chosen.seed, print)
+        day = run(chosen.seed, print, tasks=chosen.tasks)
         print(*(f"WRONG: {wrong}" for wrong in day.wrong), f"hash {day.hash}", sep="\n")
         return int(bool(day.wrong))
-    total = Total()
+    total, play = Total(), partial(run, tasks=chosen.tasks)
     wanted = seeds(chosen.first, chosen.days or (0 if chosen.seconds else 100), chosen.seconds)
     if chosen.jobs == 1:
         for seed in wanted:
-            total.add(run(seed))
+            total.add(play(seed))
     else:
         with get_context("spawn").Pool(chosen.jobs, maxtasksperchild=200) as pool:
-            for day in pool.imap_unordered(run, wanted):
+            for day in pool.imap_unordered(play, wanted):
                 total.add(day)
     print(total.words(chosen.jobs))
     return int(bool(total.wrong))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.logger import globalLogPublisher
 from twisted.python.failure import Failure
 
@@ -89,7 +89,8 @@ class Day:
             if world.clock.seconds() - world.began > LONGEST_S:
                 world.disagree("the day does not end")
         if over and isinstance(over[0], Failure):
-            over[0].raiseException()
+            why = over[0].value.subFailure if isinstance(over[0].value, FirstError) else over[0]
+            world.disagree(f"the day broke off: {why.getErrorMessage()}\n{why.getTraceback()}")
         hours = (world.clock.seconds() - world.began) / 3600
         return Result(
             *(world.seed, world.trace.hash(), world.wrong, judge.checks, judge.steps, len(judge.tasks)),
