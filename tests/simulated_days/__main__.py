@@ -47,7 +47,7 @@ class Total:
             f"{self.days / took / jobs * 3600:,.0f} an hour and process",
             f"{self.tasks:,} tasks, {self.steps:,} steps, {self.checks:,} comparisons",
             *(f"  {times:10,}  {what}" for what, times in sorted(self.counts.items())),
-            f"  {len(self.points):10,}  crash points came, each {min(self.points.values(), default=0):,} times or more",
+            f"  {len(self.points):10,}  crash points came",
         ]
         lines += [f"  seed {day.seed}: {day.wrong[0]}" for day in self.wrong[:20]]
         return "\n".join([*lines, f"{len(self.wrong)} days disagree."])

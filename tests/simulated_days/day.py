@@ -48,7 +48,9 @@ class Result:
     hours: float = 0.0
 
 
-def run(seed: int, tell: Callable[[str], None] | None = None, watch: Watch | None = None, tasks: int = TASKS) -> Result:
+def run(
+    seed: int, tell: Callable[[str], None] | None = None, watch: Watch | None = None, tasks: int = TASKS
+) -> Result:
     """The shop day of a seed.
 
     :param tell: called with each line of its history.
@@ -134,7 +136,7 @@ class Day:
         world, life = self.world, self.world.life
         assert life is not None
         for name in self._untold:
-            device = life.core.devices.by_name(name)
+            device: Any = life.core.devices.by_name(name)
             for row in await world.database.unresolved(device.row.n):
                 async with device.turns.turn():
                     taken = self.judge.taken(name, row)
@@ -158,9 +160,7 @@ class Day:
     def _untold(self) -> list[str]:
         """The terminals that cannot be asked what became of an operation, or were asked with a wrong clock."""
         ends = self.world.far.items()
-        return [
-            name for name, far in ends if isinstance(far, Terminal) and (self.world.loose or not far.wire.tells)
-        ]
+        return [name for name, far in ends if isinstance(far, Terminal) and (self.world.loose or not far.wire.tells)]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The devices of a shop day, which outlive the service: two registers' tax services, terminals, a printer, a receiver.
+"""The devices of a shop day, which outlive the service: two tax services, two terminals, a printer, a receiver.
 
 Each has a wire of its own and is built anew for each life: the driver is the real one, the line is in memory.
 """
@@ -99,9 +99,7 @@ class Office(FarEnd):
 class Channel(TrainingChannel):
     """The way of one life to a tax service: messages take their time, and a dead service sends and hears nothing."""
 
-    def __init__(
-        self, life: Life, service: TaxService, around: Surroundings, patience: float, remote: bool
-    ) -> None:
+    def __init__(self, life: Life, service: TaxService, around: Surroundings, patience: float, remote: bool) -> None:
         super().__init__(service, around.clock, patience)
         self._life, self.remote = life, remote
 
@@ -200,10 +198,12 @@ class Roll(FarEnd):
     """A receipt printer, and the marks of the sums on its paper."""
 
     kind, driver = PRINTER, "training"
-    settings: dict[str, Any] = {}
 
     def __init__(self, world: World) -> None:
-        self.printer = simulated_printer("epson", clock=world.clock, now=lambda: kyiv(int(world.clock.seconds() * 1000)))
+        self.settings = {}
+        self.printer = simulated_printer(
+            "epson", clock=world.clock, now=lambda: kyiv(int(world.clock.seconds() * 1000))
+        )
         self._port = PrinterPort(self.printer)
 
     def build(self, life: Life, row: DeviceRow, settings: Any, around: Surroundings) -> Any:

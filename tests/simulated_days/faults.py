@@ -34,6 +34,8 @@ class Trouble:
         self.world, self.dice = world, Random(f"{world.seed} faults")
         self._kinds: tuple[tuple[float, Callable[[], str]], ...] = (
             (3.0, self.answer_of_tax),
+            (0.7, self.refused_for_good),
+            (0.3, self.closing_lost),
             (1.2, self.tax_away),
             (3.0, self.answer_of_terminal),
             (0.7, self.terminal_away),
@@ -111,9 +113,31 @@ class Trouble:
         else:
             rule = {"on": dice.choice((*FISCAL, "probe")), "then": dice.choice(LOST)}
             if dice.random() < 0.2:
-                rule = {**rule, "then": dice.choice(("accept", "lost_after")), "delay_ms": dice.choice((900, 4000, 9000))}
+                rule = {
+                    **rule,
+                    "then": dice.choice(("accept", "lost_after")),
+                    "delay_ms": dice.choice((900, 4000, 9000)),
+                }
         self._add(far, rule)
         return f"{name} {rule}"
+
+    def refused_for_good(self) -> str:
+        """A sale is refused for good after its card was charged; taking the money back may go wrong too."""
+        dice = self.dice
+        number = dice.choice(("1", "2"))
+        office, terminal = self.world.far[f"r{number}"], self.world.far[f"pos{number}"]
+        self._add(office, {"on": "sale", "then": "refuse", "code": "1102", "times": dice.choice((1, 2, 4))})
+        fault = dice.choice((None, None, *LOST, "refuse"))
+        if fault is not None:
+            self._add(terminal, {"on": "cancel", "then": fault, "code": "no_link", "times": dice.choice((1, 3))})
+        return f"r{number} refuses sales, cancel: {fault}"
+
+    def closing_lost(self) -> str:
+        """The Z of a shift is accepted, and the answer to its closing is lost, once or for some tries."""
+        name, far = self._of(Office)
+        lost = {"on": "any", "then": self.dice.choice(LOST[:3]), "times": self.dice.choice((1, 3, 20))}
+        self._add(far, {"on": "z", "then": "accept"}, lost)
+        return f"{name} closing lost: {lost}"
 
     def tax_away(self) -> str:
         """A tax service is away for a while, or hears and does not answer."""

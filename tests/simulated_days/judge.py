@@ -1,4 +1,4 @@
-"""What has to be true after each step of a shop day. The oracle knows what tills asked for, and none of the arithmetic.
+"""What has to be true after each step of a shop day. The oracle knows what tills asked for, and does its own sums.
 
 The checks read the store, the far ends and the answers, and remember where they were: a step costs what is new.
 """
@@ -93,7 +93,7 @@ class Judge:
         self.registered: Counter[tuple[str, str, int]] = Counter()
         self.held: Counter[tuple[str, int]] = Counter()
         self._payments: dict[tuple[str, str], int] = {}
-        self._unsettled: dict[tuple[str, int], str] = {}
+        self._unsettled: set[tuple[str, int]] = set()
         self._unbooked: dict[tuple[str, int], int] = {}
         self._waiting: dict[tuple[str, int], str] = {}
         self.copies: Counter[int] = Counter()
@@ -142,7 +142,7 @@ class Judge:
         task.receipt = receipt
         row = self._db.execute(
             "SELECT document.number, document.fiscal_number FROM operation JOIN document "
-            "ON document.operation_n = operation.n WHERE operation.device_n = ? AND operation.\"key\" = ? "
+            'ON document.operation_n = operation.n WHERE operation.device_n = ? AND operation."key" = ? '
             "AND operation.state = 'done' ORDER BY document.n",
             (self._numbers_of[task.device], task.tag),
         ).fetchone()
@@ -254,20 +254,22 @@ class Judge:
                 self._registered(name, entry.kind, entry.sum)
             waits = self._waiting.pop((name, number), None)
             if waits is not None:
-                self.see(waits == entry.number, f"{name}: {number} was made offline as {waits}, and is {entry.number}")
+                self.see(
+                    waits == entry.number, f"{name}: {number} was made offline as {waits}, and is {entry.number}"
+                )
                 continue
             row = self._document(name, number)
             known = row is not None and row[1:] == (entry.kind, entry.sum)
             self.see(known, f"{name}: the tax service has {number} {entry.kind}, the journal {row}")
-            self._unsettled[name, number] = entry.number
-        for (office, number), fiscal_number in list(self._unsettled.items()):
+            self._unsettled.add((name, number))
+        for office, number in list(self._unsettled):
             if office != name:
                 continue
             row = self._document(name, number)
             state = row[0] if row is not None else None
             self.see(state not in (None, "refused"), f"{name}: {number} is registered, and {state} in the journal")
             if state == "done":
-                del self._unsettled[office, number]
+                self._unsettled.remove((office, number))
 
     def _registered(self, name: str, kind: str, kopecks: int) -> None:
         self.registered[name, kind, kopecks] += 1
@@ -295,7 +297,9 @@ class Judge:
                 continue
             if entry.kind == "cancel":
                 self.held[name, self._payments[name, entry.ref]] -= 1
-                self.see(self.held[name, self._payments[name, entry.ref]] >= 0, f"{name}: {entry.ref} went back twice")
+                self.see(
+                    self.held[name, self._payments[name, entry.ref]] >= 0, f"{name}: {entry.ref} went back twice"
+                )
                 self._unbooked.pop((name, self._payments[name, entry.ref]), None)
                 continue
             self._payments[name, entry.number] = entry.sum
@@ -304,7 +308,9 @@ class Judge:
             known = ("payment", entry.sum) in self._sums or ("sale", entry.sum) in self._sums
             self.see(known, f"{name}: {entry.sum} is paid, and nobody asked for it")
             found = self._payment(name, entry.sum)
-            self.see(found is not None and found[1] != "refused", f"{name}: {entry.sum} is paid, the journal: {found}")
+            self.see(
+                found is not None and found[1] != "refused", f"{name}: {entry.sum} is paid, the journal: {found}"
+            )
             if found is not None:
                 self._unbooked[name, entry.sum] = found[0]
         for (terminal, kopecks), n in list(self._unbooked.items()):
@@ -381,7 +387,9 @@ class Judge:
             oracle.take(kind, number, kopecks, task.drawer if task is not None else 0)
             ticket = office.service.look_up(number)
             if ticket is None:
-                self.see(oracle.offline or kind == "offline_end", f"{name}: {number} {kind} is not at the tax service")
+                self.see(
+                    oracle.offline or kind == "offline_end", f"{name}: {number} {kind} is not at the tax service"
+                )
                 self._waiting[name, number] = fiscal_number
             else:
                 self.see(
@@ -443,7 +451,7 @@ class Judge:
         flaw = self._now(verify(self.world.database))
         self.see(flaw is None, f"the journal is not what was sealed: {flaw}")
         rows = self._db.execute(
-            'SELECT device_n, kind, "key", state FROM operation WHERE state IN (\'intended\', \'unknown\')'
+            "SELECT device_n, kind, \"key\", state FROM operation WHERE state IN ('intended', 'unknown')"
         ).fetchall()
         for device_n, kind, key, state in rows:
             if kind != "doc":

@@ -1,4 +1,4 @@
-"""The programs at the counters: they store their tag, repeat as docs/integrating.md says, and never make a second one.
+"""The programs at the counters: each stores its tag, repeats as docs/integrating.md says, and never makes another.
 
 A program may lose its patience, or the answer on its way: then it repeats like one whose line broke. Some customers
 leave before it is clear what became of their sale, and nobody asks again.
@@ -302,7 +302,7 @@ class Till:
             # The connection is refused.
             return None
         received: list[bool | None] = [None]
-        raw = json.dumps(body).encode()
+        raw, name = json.dumps(body).encode(), body.get("tag") or body.get("transaction_id")
 
         async def run() -> bytes:
             caller.set(lambda: received[0])
@@ -322,11 +322,13 @@ class Till:
         answer = await due
         if answer is None or (not world.peace and self.dice.random() < LOST_ANSWER):
             received[0] = False
-            world.happened(self.name, f"no answer to {body.get('tag') or body.get('transaction_id')}")
+            world.happened(self.name, f"no answer to {name}")
             return None
         received[0] = True
         told: Answer = json.loads(answer)
-        world.happened(self.name, f"{body.get('tag') or body.get('transaction_id')} {told['res']} {told['res_action']}")
+        world.happened(
+            self.name, f"{body.get('tag') or body.get('transaction_id')} {told['res']} {told['res_action']}"
+        )
         return told
 
     def _begin(self, life: Any, run: Coroutine[Any, Any, bytes]) -> Deferred[bytes | None]:

@@ -22,11 +22,11 @@ from zope.interface import implementer
 
 from dmtwisted.config import Config, ServiceConfig
 from dmtwisted.core import Core
-from dmtwisted.devices.driver import Driver
+from dmtwisted.devices.driver import Driver, Surroundings
 from dmtwisted.messages.bodies import message_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import EventRow, StoreFailed
+from dmtwisted.store.values import DeviceRow, EventRow, StoreFailed
 from protocols.simulators.in_process import InProcessEndpoint, Pipe
 from tests.shop import MORNING
 from tests.simulated_days import devices
@@ -39,7 +39,12 @@ WRITES = frozenset(
 )
 """The verbs at which a blow can fall."""
 
-KILLED_BEFORE, KILLED_AFTER, FAILED_BEFORE, FAILED_AFTER = "killed before", "killed after", "failed before", "failed after"
+KILLED_BEFORE, KILLED_AFTER, FAILED_BEFORE, FAILED_AFTER = (
+    "killed before",
+    "killed after",
+    "failed before",
+    "failed after",
+)
 BLOWS = (KILLED_BEFORE, KILLED_AFTER, FAILED_BEFORE, FAILED_AFTER)
 """What can happen at a write: the service or the write dies, before or after it is durable."""
 
@@ -144,6 +149,8 @@ class LifeStore(IStore):
 
 class Watch:
     """Sees each verb of the store; for tests."""
+
+    world: World
 
     def before(self, verb: str, arguments: tuple[Any, ...]) -> None:
         """The verb is about to be done."""
@@ -255,6 +262,7 @@ class World:
         self.loose = self.dice.random() < 0.3
         """Whether the clock is set by more than the two minutes by which it may differ from a terminal's."""
         self.watch = watch or Watch()
+        self.watch.world = self
         self.database = MemoryStore()
         self.config = Config(service=ServiceConfig(training=False))
         self.counts: Counter[str] = Counter()
@@ -314,9 +322,12 @@ class World:
         """The drivers, whose devices outlive the service."""
         known = life.core.devices.drivers
         found = dict(known)
+
+        def build(row: DeviceRow, settings: Any, around: Surroundings) -> Any:
+            return self.far[row.name].build(life, row, settings, around)
+
         for far in self.far.values():
             key = far.kind, far.driver
-            build: Any = lambda row, settings, around: self.far[row.name].build(life, row, settings, around)
             found[key] = replace(known[key], build=build, simulator=None)
         return found
 
