@@ -106,6 +106,8 @@ class Day:
         Deferred.fromCoroutine(self.trouble.run())
         await gatherResults([Deferred.fromCoroutine(till.work(self._tasks)) for till in self.tills])
         self.trouble.calm()
+        while world.life is None or not world.life.open or world.sleeps:
+            await world.sleep(10.0)
         await world.sleep(60.0)
         await self._read_slips()
         # The next morning: a start goes on with everything that nobody asks for any more.
@@ -201,7 +203,9 @@ def only_by(seed: int) -> Iterator[Callable[[World], None]]:
         yield worlds.append
     finally:
         worlds.clear()
-        gc.collect()
+        # One generation of what waited wakes the next one.
+        while gc.collect():
+            pass
         for owner, name, value in reversed(undone):
             setattr(owner, name, value)
         if collects:

@@ -250,7 +250,7 @@ class Trouble:
         return f"clock {world.leap:+} s"
 
     def sleeps(self) -> str:
-        """The machine sleeps: everything that was due comes at once."""
+        """The machine of the service sleeps: what was due meanwhile comes at once."""
         seconds = self.dice.choice((30.0, 400.0, 3600.0))
-        self.world.naps.append(seconds)
+        self.world.nap(seconds)
         return f"sleeps for {seconds} s"

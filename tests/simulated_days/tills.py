@@ -298,8 +298,8 @@ class Till:
     async def send(self, body: Answer, patience: float, batch: bool = False, printer: str = "") -> Answer | None:
         """The answer to a request; `None` when none came in time, or at all."""
         world, life = self.world, self.world.life
-        if life is None or not life.open:
-            # The connection is refused.
+        if life is None or not life.open or world.sleeps:
+            # The connection is refused, or nobody is awake who takes it.
             return None
         received: list[bool | None] = [None]
         raw, name = json.dumps(body).encode(), body.get("tag") or body.get("transaction_id")

@@ -275,8 +275,7 @@ class World:
         self._point, self._point_in = "", 0
         self.graves: list[Life] = []
         """Dead lives; kept so that nothing of them is collected during the day."""
-        self.naps: list[float] = []
-        """How long the machine sleeps next: everything that is due meanwhile comes at once."""
+        self._wakes = 0.0
         self.first_event = 0
         """The place after which the receiver gets events."""
         self.receiver = devices.Receiver(self)
@@ -389,7 +388,30 @@ class World:
         self.clock.callLater(seconds, over.callback, None)
         return over
 
+    def nap(self, seconds: float) -> None:
+        """The machine of the service sleeps; the devices go on, and what they say waits on the line.
+
+        When it wakes, it does at once what was due meanwhile, in the same order.
+        """
+        life, now = self.life, self.clock.seconds()
+        if life is None or life.dead or self.sleeps:
+            return
+        self._wakes = now + seconds
+        parts = life.clock, life.store
+        due = [call for call in self.clock.calls if getattr(call.func, "__self__", None) in parts]
+        for place, call in enumerate(due):
+            if call.getTime() < self._wakes:
+                call.reset(seconds + place * 1e-6)
+        for near in life.lines:
+            near.pauseProducing()
+            self.clock.callLater(seconds, near.resumeProducing)
+
+    @property
+    def sleeps(self) -> bool:
+        """Whether the machine sleeps."""
+        return self.clock.seconds() < self._wakes
+
     def next(self) -> None:
         """Let time pass to the next thing that happens."""
-        clock, naps = self.clock, self.naps
-        clock.advance(naps.pop() if naps else max(0.0, clock.calls[0].getTime() - clock.seconds()))
+        clock = self.clock
+        clock.advance(max(0.0, clock.calls[0].getTime() - clock.seconds()))
