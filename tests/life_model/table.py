@@ -31,6 +31,7 @@ REGISTER = (
     Row(UNKNOWN, "conclude", DONE, "asked, the tax service has it"),
     Row(UNKNOWN, "conclude", REFUSED, "asked, the tax service has never seen it, or refuses it now"),
     Row(REFUSED, "conclude", UNKNOWN, "the tax service expects another number: a void document has come late after all"),
+    Row(REFUSED, "note", REFUSED, "a document that was made again offline: what became of its online copy"),
     Row(INTENDED, "accept_document", "intended half", "of a Z and the closing the Z is accepted"),
     Row("intended half", "conclude", DONE, "the closing is accepted too"),
     Row("intended half", "conclude", "unknown half", "the answer to the closing is lost"),
@@ -44,6 +45,8 @@ TERMINAL = (
     Row(NONE, "reserve", INTENDED, "nothing was asked of the terminal"),
     Row(INTENDED, "conclude", REFUSED, "the terminal is not there, or busy; after a kill: the request was never sent"),
     Row(INTENDED, "note", "sent", "from here on the request may have been sent"),
+    Row(INTENDED, "conclude", DONE, "a report, or a card that was only read: no money moved"),
+    Row(NONE, "reserve", "sent", "a payment that stopped at its card goes on: task 7 is an operation of its own"),
     Row("sent", "conclude", DONE, "the terminal has approved; after a break: it says so"),
     Row("sent", "conclude", REFUSED, "it has declined; after a break: it never took it"),
     Row("sent", "conclude", UNKNOWN, "nothing is known, and it cannot be asked now"),
@@ -54,6 +57,7 @@ TERMINAL = (
     Row(DONE, "note", DONE, "a caller has heard the approval at last"),
     Row(REFUSED, "conclude", REFUSED, "the same with a decline"),
     Row(REFUSED, "note", REFUSED, "a caller has heard it at last"),
+    Row(REFUSED, "conclude", DONE, "the terminal was asked too early, and says later that it has approved"),
 )
 """Payments (`dmtwisted.terminals.service`)."""
 
@@ -78,6 +82,9 @@ SAGA = (
     Row("unknown taking_back", "conclude", "refused taking_back", "the money went back at last"),
     Row("unknown taking_back", "conclude", "unknown taking_back", "it still did not go back"),
     Row("unknown taking_back", "note", "unknown taking_back", "it is taken back under another label"),
+    Row("refused paying", "conclude", "unknown paying", "its payment, which was given up, is approved after all"),
+    Row("unknown paid", "conclude", "refused settled", "a person has given the money back"),
+    Row("unknown taking_back", "conclude", "refused settled", "the same"),
 )
 """Card and receipt as one operation (`dmtwisted.batch.service`)."""
 

@@ -24,7 +24,7 @@ from tests.simulated_days.devices import Terminal
 from tests.simulated_days.faults import Trouble
 from tests.simulated_days.judge import Judge
 from tests.simulated_days.tills import Till
-from tests.simulated_days.world import Watch, World
+from tests.simulated_days.world import World
 
 LONGEST_S = 24 * 3600.0
 """Seconds of the simulated clock after which a day that does not end is a finding."""
@@ -48,15 +48,13 @@ class Result:
     hours: float = 0.0
 
 
-def run(
-    seed: int, tell: Callable[[str], None] | None = None, watch: Watch | None = None, tasks: int = TASKS
-) -> Result:
+def run(seed: int, tell: Callable[[str], None] | None = None, tasks: int = TASKS) -> Result:
     """The shop day of a seed.
 
     :param tell: called with each line of its history.
     """
     with only_by(seed) as take:
-        day = Day(seed, tell, watch, tasks)
+        day = Day(seed, tell, tasks)
         take(day.world)
         result = day.run()
         # While chance is still the seed's, all that is left of the day goes.
@@ -67,8 +65,8 @@ def run(
 class Day:
     """A world with its tills, its faults and its judge."""
 
-    def __init__(self, seed: int, tell: Callable[[str], None] | None, watch: Watch | None, tasks: int) -> None:
-        self.world = World(seed, tell, watch)
+    def __init__(self, seed: int, tell: Callable[[str], None] | None, tasks: int) -> None:
+        self.world = World(seed, tell)
         self.judge, self.trouble = Judge(self.world), Trouble(self.world)
         self._tasks = tasks
         self.tills = [

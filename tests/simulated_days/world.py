@@ -122,9 +122,7 @@ class LifeStore(IStore):
             return Deferred()
         if blow == FAILED_BEFORE or world.disk_full:
             return self._later(fail(StoreFailed("database or disk is full")))
-        world.watch.before(verb, arguments)
         answer = world.database._ask(verb, arguments)
-        world.watch.after(verb, arguments)
         world.stepped |= verb in OUTCOMES
         if blow == KILLED_AFTER:
             life.kill(f"after {verb}")
@@ -145,18 +143,6 @@ class LifeStore(IStore):
             answer.addErrback(lambda _: None)
         else:
             answer.chainDeferred(due)
-
-
-class Watch:
-    """Sees each verb of the store; for tests."""
-
-    world: World
-
-    def before(self, verb: str, arguments: tuple[Any, ...]) -> None:
-        """The verb is about to be done."""
-
-    def after(self, verb: str, arguments: tuple[Any, ...]) -> None:
-        """It is durable."""
 
 
 class LifeEndpoint(InProcessEndpoint):
@@ -254,15 +240,13 @@ class World:
     :param tell: called with each line of the history.
     """
 
-    def __init__(self, seed: int, tell: Callable[[str], None] | None = None, watch: Watch | None = None) -> None:
+    def __init__(self, seed: int, tell: Callable[[str], None] | None = None) -> None:
         self.seed, self.dice, self.trace = seed, Random(f"shop day {seed}"), Trace(tell)
         self.clock = Clock()
         self.clock.advance(DAY_ONE + 86_400 * self.dice.randrange(365))
         self.began, self.leap = self.clock.seconds(), 0.0
         self.loose = self.dice.random() < 0.3
         """Whether the clock is set by more than the two minutes by which it may differ from a terminal's."""
-        self.watch = watch or Watch()
-        self.watch.world = self
         self.database = MemoryStore()
         self.config = Config(service=ServiceConfig(training=False))
         self.counts: Counter[str] = Counter()
