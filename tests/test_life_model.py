@@ -94,6 +94,8 @@ class ModelTests(SynchronousTestCase):
 
 DESKS = (
     *(f"tests.test_batch_faults.{name}Tests" for name in ("PaymentFault", "FiscalFault", "CancelFault", "Killed", "Manual")),
+    "tests.test_batch.ReturnTests.test_cancel_cannot_be_taken_back",
+    "tests.test_zvt_driver.ZvtFaultTests.test_chaos",
     "tests.test_terminal_service.AnswerTests.test_label_of_each_task",
     "tests.test_offline_switch.LateArrivalTests.test_another",
     "tests.test_collisions.ZTests.test_settled_while_the_caller_waits",
