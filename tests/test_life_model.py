@@ -1,4 +1,4 @@
-"""No interleaving of the models breaks an invariant, and the code makes the transitions of their table and no others."""
+"""No interleaving of the models breaks an invariant, and the code makes the transitions of their table only."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ OF_THE_CODE_ALONE = {
     ("pkg", "refused paying", "conclude", "unknown paying"),
     *(("pkg", f"unknown {step}", "conclude", "refused settled") for step in ("paid", "taking_back")),
 }
-"""Rows that the models leave out: a Z has two documents, a verdict can be stored before a caller hears it, or come when
-its payment was given up, a payment can stop at its card, and a person can give money back."""
+"""Rows that the models leave out: a Z has two documents, a verdict can be stored before a caller hears it, or come
+when its payment was given up, a payment can stop at its card, and a person can give money back."""
 
 
 class ModelTests(SynchronousTestCase):
@@ -93,7 +93,10 @@ class ModelTests(SynchronousTestCase):
 
 
 DESKS = (
-    *(f"tests.test_batch_faults.{name}Tests" for name in ("PaymentFault", "FiscalFault", "CancelFault", "Killed", "Manual")),
+    *(
+        f"tests.test_batch_faults.{name}Tests"
+        for name in ("PaymentFault", "FiscalFault", "CancelFault", "Killed", "Manual")
+    ),
     "tests.test_batch.ReturnTests.test_cancel_cannot_be_taken_back",
     "tests.test_zvt_driver.ZvtFaultTests.test_chaos",
     "tests.test_terminal_service.AnswerTests.test_label_of_each_task",

@@ -1,4 +1,4 @@
-"""Go through every interleaving of the models: ``python -m tests.life_model``, or with more faults by ``--cuts 4``."""
+"""Go through every interleaving of the models: ``python -m tests.life_model``; ``--cuts 4`` has more faults."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ BEGIN, END = 8, 9
 OPEN = (INTENDED, UNKNOWN)
 
 NEW, WAITS, REPEATS = "new", "waits", "repeats"
-"""A till before it asks, while it waits, and when it does not know what became of that; at the end `DONE`, `REFUSED`."""
+"""A till before it asks, while it waits, and when it does not know more; at the end it is `DONE` or `REFUSED`."""
 
 
 class State(NamedTuple):
@@ -127,8 +127,8 @@ class Register:
             yield "start", s._replace(alive=True, sure=False, doing=START, at="look", absent=0)
             return
         if s.kills < self.kills:
-            tills = tuple(REPEATS if till == WAITS else till for till in s.tills)
-            dead = s._replace(tills=tills, alive=False, doing=NOBODY, at="", about=0, absent=0, sure=True)
+            first, second = (REPEATS if till == WAITS else till for till in s.tills)
+            dead = s._replace(tills=(first, second), alive=False, doing=NOBODY, at="", about=0, absent=0, sure=True)
             yield "kill", dead._replace(kills=s.kills + 1)
         if s.doing != NOBODY:
             yield from getattr(self, f"_{s.at}")(s)
@@ -197,7 +197,10 @@ class Register:
         fresh = s._replace(ops=_put(s.ops, tag, NONE), numbers=numbers)
         if s.offline:
             made = self._write(fresh, tag, "conclude_at_once", DONE)
-            yield "makes it offline", made._replace(next=s.next + 1, voids=(), queue=(*s.queue, tag), at="answer_done")
+            yield (
+                "makes it offline",
+                made._replace(next=s.next + 1, voids=(), queue=(*s.queue, tag), at="answer_done"),
+            )
         else:
             yield "stores the intent", self._write(fresh, tag, "reserve", INTENDED)._replace(at="send")
 

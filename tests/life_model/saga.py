@@ -111,8 +111,8 @@ class Saga:
             yield "start", s._replace(alive=True, doing=START, at="look")
             return
         if s.kills < self.kills:
-            tills = tuple(REPEATS if till == WAITS else till for till in s.tills)
-            dead = s._replace(tills=tills, alive=False, doing=NOBODY, at="", tag=0, kills=s.kills + 1)
+            first, second = (REPEATS if till == WAITS else till for till in s.tills)
+            dead = s._replace(tills=(first, second), alive=False, doing=NOBODY, at="", tag=0, kills=s.kills + 1)
             if s.at in ("paying", "cancelling"):
                 yield "kill, the terminal works on", dead._replace(running=(s.tag, int(s.at == "cancelling")))
             yield "kill", dead
@@ -272,9 +272,7 @@ class Saga:
         state = s.sagas[s.tag].partition(" ")[0]
         other = 1 - s.tag
         if s.running or any(card in (SENT, UNKNOWN) for card in s.cards[other]):
-            yield "cannot take it back now", self._answer(
-                self._saga(s, "conclude", "unknown taking_back"), REPEATS
-            )
+            yield "cannot take it back now", self._answer(self._saga(s, "conclude", "unknown taking_back"), REPEATS)
             return
         noted = self._saga(s, "note", f"{state} taking_back")
         yield "stores that it goes back", self._fresh_card(noted, BACK)._replace(at="intend_back")
@@ -286,12 +284,15 @@ class Saga:
         yield "may have sent it", self._card(s, BACK, "note", SENT)._replace(at="cancelling")
 
     def _cancelling(self, s: State) -> Iterator[tuple[str, State]]:
-        back, nothing = (after for _, after in self._decides(s, s.tag, BACK))
+        back, _ = (after for _, after in self._decides(s, s.tag, BACK))
         gone = self._card(back, BACK, "conclude", DONE)
         yield "is cancelled", self._answer(self._ends(gone, REFUSED), REFUSED)
         if s.cuts < self.cuts:
             cut = s._replace(cuts=s.cuts + 1)
-            yield "is declined", self._answer(self._ends(self._card(cut, BACK, "conclude", REFUSED), UNKNOWN), REPEATS)
+            yield (
+                "is declined",
+                self._answer(self._ends(self._card(cut, BACK, "conclude", REFUSED), UNKNOWN), REPEATS),
+            )
             yield "is cancelled, the answer is lost", cut._replace(taken=back.taken, at="asks_back")
             yield "is lost", cut._replace(at="asks_back")
             yield "breaks, the terminal works on", cut._replace(running=(s.tag, BACK), at="asks_back")

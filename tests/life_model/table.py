@@ -1,8 +1,8 @@
 """The life of an operation in the journal: from each state, what a verb of the store may make of it, and when.
 
 The models make these transitions and no others, and the code is watched on shop days: each of its writes has to be a
-row, and each row has to come. A state is that of the journal (`dmtwisted.store.values.State`) with how far the operation
-came: ``sent``, ``half``, or the step of a saga.
+row, and each row has to come. A state is that of the journal (`dmtwisted.store.values.State`) with how far the
+operation came: ``sent``, ``half``, or the step of a saga.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ REGISTER = (
     Row(INTENDED, "conclude", UNKNOWN, "its answer is lost"),
     Row(UNKNOWN, "conclude", DONE, "asked, the tax service has it"),
     Row(UNKNOWN, "conclude", REFUSED, "asked, the tax service has never seen it, or refuses it now"),
-    Row(REFUSED, "conclude", UNKNOWN, "the tax service expects another number: a void document has come late after all"),
+    Row(
+        REFUSED,
+        "conclude",
+        UNKNOWN,
+        "the tax service expects another number: a void document has come late after all",
+    ),
     Row(REFUSED, "note", REFUSED, "a document that was made again offline: what became of its online copy"),
     Row(INTENDED, "accept_document", "intended half", "of a Z and the closing the Z is accepted"),
     Row("intended half", "conclude", DONE, "the closing is accepted too"),
@@ -43,7 +48,9 @@ REGISTER = (
 
 TERMINAL = (
     Row(NONE, "reserve", INTENDED, "nothing was asked of the terminal"),
-    Row(INTENDED, "conclude", REFUSED, "the terminal is not there, or busy; after a kill: the request was never sent"),
+    Row(
+        INTENDED, "conclude", REFUSED, "the terminal is not there, or busy; after a kill: the request was never sent"
+    ),
     Row(INTENDED, "note", "sent", "from here on the request may have been sent"),
     Row(INTENDED, "conclude", DONE, "a report, or a card that was only read: no money moved"),
     Row(NONE, "reserve", "sent", "a payment that stopped at its card goes on: task 7 is an operation of its own"),
@@ -67,7 +74,9 @@ SAGA = (
     Row("intended paying", "conclude", "unknown paying", "what became of the payment is unknown"),
     Row("intended paying", "note", "intended paid", "the money is taken"),
     Row("intended paid", "conclude", "done paid", "the receipt is there"),
-    Row("intended paid", "conclude", "unknown paid", "what became of the receipt is unknown, or it cannot be made now"),
+    Row(
+        "intended paid", "conclude", "unknown paid", "what became of the receipt is unknown, or it cannot be made now"
+    ),
     Row("intended paid", "note", "intended taking_back", "the receipt was refused for good"),
     Row("intended paid", "conclude", "unknown taking_back", "and the payment cannot be taken back"),
     Row("intended taking_back", "conclude", "refused taking_back", "the money went back"),

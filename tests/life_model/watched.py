@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from twisted.python.monkey import MonkeyPatcher
+
 from dmtwisted.batch.saga import Step
 from dmtwisted.store.sqlite.memory import MemoryStore
 from tests.life_model.table import INTENDED, NONE, TABLES, UNKNOWN
@@ -43,11 +45,12 @@ def watched() -> Iterator[Seen]:
             seen[*before, verb, after[1]] += 1
         return answer
 
-    MemoryStore._ask = watching  # type: ignore[method-assign]
+    patch = MonkeyPatcher((MemoryStore, "_ask", watching))
+    patch.patch()
     try:
         yield seen
     finally:
-        MemoryStore._ask = ask  # type: ignore[method-assign]
+        patch.restore()
 
 
 def _newest(db: sqlite3.Connection) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from random import Random
@@ -203,7 +203,7 @@ class Life:
         self.clock.callLater(seconds, over.callback, None)
         await over
 
-    def ask(self, execute: Awaitable[bytes]) -> Deferred[bytes | None]:
+    def ask(self, execute: Coroutine[Any, Any, bytes]) -> Deferred[bytes | None]:
         """The answer to a task; `None` when the service dies first."""
         answer: Deferred[bytes | None] = Deferred()
         self.callers.append(answer)
@@ -213,7 +213,7 @@ class Life:
                 self.callers.remove(answer)
                 answer.callback(result)
 
-        Deferred.fromCoroutine(execute).addBoth(ended)  # type: ignore[arg-type]
+        Deferred.fromCoroutine(execute).addBoth(ended)
         return answer
 
     def kill(self, where: str) -> None:
