@@ -10,12 +10,10 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
-from itertools import count
+from collections.abc import Iterable
 from multiprocessing import get_context
 
-from tests.simulated_days.day import TASKS, Result, run
+from tests.simulated_days.day import TASKS, Result, part, run
 
 
 class Total:
@@ -27,17 +25,18 @@ class Total:
         self.points: Counter[str] = Counter()
         self.wrong: list[Result] = []
 
-    def add(self, day: Result) -> None:
-        """One more day."""
-        self.days += 1
-        self.checks += day.checks
-        self.steps += day.steps
-        self.tasks += day.tasks
-        self.hours += day.hours
-        self.counts.update(day.counts)
-        self.points.update(day.points)
-        if day.wrong:
-            self.wrong.append(day)
+    def add(self, days: Iterable[Result]) -> None:
+        """Some more days."""
+        for day in days:
+            self.days += 1
+            self.checks += day.checks
+            self.steps += day.steps
+            self.tasks += day.tasks
+            self.hours += day.hours
+            self.counts.update(day.counts)
+            self.points.update(day.points)
+            if day.wrong:
+                self.wrong.append(day)
 
     def words(self, jobs: int) -> str:
         """The table."""
@@ -53,21 +52,14 @@ class Total:
         return "\n".join([*lines, f"{len(self.wrong)} days disagree."])
 
 
-def seeds(first: int, days: int, seconds: float) -> Iterator[int]:
-    """The seeds of a run that is limited by days, by time, or by both."""
-    until = time.monotonic() + seconds
-    for seed in count(first):
-        if (days and seed - first >= days) or (seconds and time.monotonic() > until):
-            return
-        yield seed
-
-
 def main(arguments: list[str]) -> int:
     """Play what is asked for; 1 when anything disagrees."""
     parser = ArgumentParser(prog="python -m tests.simulated_days", description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--seed", type=int, help="play this day only, and print its history")
     parser.add_argument("--days", type=int, default=0, help="how many days; 100 when no time is given either")
-    parser.add_argument("--seconds", type=float, default=0.0, help="begin no day after so many seconds")
+    parser.add_argument(
+        "--seconds", type=float, default=0.0, help="begin no day after so many seconds; days go first"
+    )
     parser.add_argument("--first", type=int, default=1, help="the seed of the first day")
     parser.add_argument("--tasks", type=int, default=TASKS, help="how many tasks each till has")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
@@ -76,15 +68,15 @@ def main(arguments: list[str]) -> int:
         day = run(chosen.seed, print, tasks=chosen.tasks)
         print(*(f"WRONG: {wrong}" for wrong in day.wrong), f"hash {day.hash}", sep="\n")
         return int(bool(day.wrong))
-    total, play = Total(), partial(run, tasks=chosen.tasks)
-    wanted = seeds(chosen.first, chosen.days or (0 if chosen.seconds else 100), chosen.seconds)
-    if chosen.jobs == 1:
-        for seed in wanted:
-            total.add(play(seed))
+    total, jobs = Total(), chosen.jobs
+    days = chosen.days or (0 if chosen.seconds else 100)
+    parts = [(chosen.first + n, jobs, len(range(n, days, jobs)), chosen.seconds, chosen.tasks) for n in range(jobs)]
+    if jobs == 1:
+        total.add(part(*parts[0]))
     else:
-        with get_context("spawn").Pool(chosen.jobs, maxtasksperchild=200) as pool:
-            for day in pool.imap_unordered(play, wanted):
-                total.add(day)
+        with get_context("spawn").Pool(jobs) as pool:
+            for done in pool.starmap(part, parts):
+                total.add(done)
     print(total.words(chosen.jobs))
     return int(bool(total.wrong))
 

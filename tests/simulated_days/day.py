@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,6 +61,14 @@ def run(seed: int, tell: Callable[[str], None] | None = None, tasks: int = TASKS
         # While chance is still the seed's, all that is left of the day goes.
         del day
         return result
+
+
+def part(first: int, step: int, days: int, seconds: float, tasks: int) -> list[Result]:
+    """The days of one process: every ``step``-th seed, so many of them or for so long."""
+    until, done = time.monotonic() + seconds, list[Result]()
+    while len(done) < days if days else time.monotonic() < until:
+        done.append(run(first + step * len(done), tasks=tasks))
+    return done
 
 
 class Day:
