@@ -20,7 +20,8 @@ class Total:
     """What many days came to."""
 
     def __init__(self) -> None:
-        self.begun, self.days, self.checks, self.steps, self.tasks, self.hours = time.monotonic(), 0, 0, 0, 0, 0.0
+        self.begun, self.hours, self.took = time.monotonic(), 0.0, 0.0
+        self.days = self.checks = self.steps = self.tasks = 0
         self.counts: Counter[str] = Counter()
         self.points: Counter[str] = Counter()
         self.wrong: list[Result] = []
@@ -33,17 +34,18 @@ class Total:
             self.steps += day.steps
             self.tasks += day.tasks
             self.hours += day.hours
+            self.took += day.took
             self.counts.update(day.counts)
             self.points.update(day.points)
             if day.wrong:
                 self.wrong.append(day)
 
-    def words(self, jobs: int) -> str:
+    def words(self) -> str:
         """The table."""
         took = time.monotonic() - self.begun
         lines = [
             f"{self.days:,} shop days of {self.hours:,.0f} hours in {took:,.0f} s, "
-            f"{self.days / took / jobs * 3600:,.0f} an hour and process",
+            f"{self.days / (self.took or 1) * 3600:,.0f} in an hour of one processor",
             f"{self.tasks:,} tasks, {self.steps:,} steps, {self.checks:,} comparisons",
             *(f"  {times:10,}  {what}" for what, times in sorted(self.counts.items())),
             f"  {len(self.points):10,}  crash points came",
@@ -77,7 +79,7 @@ def main(arguments: list[str]) -> int:
         with get_context("spawn").Pool(jobs) as pool:
             for done in pool.starmap(part, parts):
                 total.add(done)
-    print(total.words(chosen.jobs))
+    print(total.words())
     return int(bool(total.wrong))
 
 

@@ -47,6 +47,8 @@ class Result:
     counts: dict[str, int] = field(default_factory=dict)
     points: dict[str, int] = field(default_factory=dict)
     hours: float = 0.0
+    took: float = field(default=0.0, compare=False)
+    """Seconds of the processor."""
 
 
 def run(seed: int, tell: Callable[[str], None] | None = None, tasks: int = TASKS) -> Result:
@@ -57,7 +59,9 @@ def run(seed: int, tell: Callable[[str], None] | None = None, tasks: int = TASKS
     with only_by(seed) as take:
         day = Day(seed, tell, tasks)
         take(day.world)
+        begun = time.process_time()
         result = day.run()
+        result.took = time.process_time() - begun
         # While chance is still the seed's, all that is left of the day goes.
         del day
         return result

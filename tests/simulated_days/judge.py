@@ -161,9 +161,8 @@ class Judge:
     def taken(self, name: str, row: OperationRow) -> bool:
         """What the slip of a terminal says about an operation."""
         order = json.loads(row.request)["order"]
-        if order["task"] == 1:
-            return self.held[name, order["sum"]] > 0
-        return self.held[name, self._payments[name, order["cancelid"]]] == 0
+        held = self.held[name, order["sum"]]
+        return held > 0 if order["task"] == 1 else held == 0
 
     def task_of(self, row: OperationRow) -> Task | None:
         """The task of an operation that has its tag."""
