@@ -16,6 +16,7 @@ def models(cuts: int, kills: int) -> dict[str, Model]:
     return {
         "documents": Register(cuts, kills),
         "documents, one refused for good": Register(cuts, kills, bad=True),
+        "documents, none wanders": Register(cuts, kills, wanders=False),
         "documents, never offline": Register(cuts, kills, offline=False),
         "sagas": Saga(cuts, kills),
         "sagas, one receipt refused for good": Saga(cuts, kills, bad=True),

@@ -70,10 +70,12 @@ class Register:
     :param cuts: how many messages go wrong. :param kills: how often the service dies.
     :param bad: whether the tax service refuses the first till's document for good.
     :param offline: whether the register may go offline.
+    :param wanders: whether a document may arrive after the tax service has said that it does not have it. Only then a
+        person may have to look: when the register has given its number to another document meanwhile.
     """
 
-    def __init__(self, cuts: int, kills: int, bad: bool = False, offline: bool = True) -> None:
-        self.cuts, self.kills, self._bad, self._offline = cuts, kills, bad, offline
+    def __init__(self, cuts: int, kills: int, bad: bool = False, offline: bool = True, wanders: bool = True) -> None:
+        self.cuts, self.kills, self._bad, self._offline, self._wanders = cuts, kills, bad, offline, wanders
         self.journal = Journal()
 
     def first(self) -> Iterable[State]:
@@ -104,6 +106,8 @@ class Register:
             elsewhere = tag in s.there and s.there.index(tag) + 1 != s.numbers[tag]
             if s.ops[tag] == DONE and elsewhere and not (s.offline or s.person):
                 return "done, and there under another number"
+        if s.person and not self._wanders:
+            return "left to a person"
         return "the tax service is ahead by more than one" if len(s.there) > s.next else ""
 
     def _came_late(self, s: State, tag: int) -> bool:
@@ -228,7 +232,7 @@ class Register:
         if s.cuts < self.cuts:
             yield "arrives, the answer is lost", self._arrived(cut, tag, number)._replace(at="lost")
             yield "is lost", cut._replace(at="lost")
-            if not s.wanders:
+            if self._wanders and not s.wanders:
                 yield "wanders", cut._replace(at="lost", wanders=(tag, number))
             if s.ops[tag] == INTENDED:
                 yield "does not leave", cut._replace(at="away")
