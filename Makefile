@@ -8,7 +8,7 @@ PORT   ?= 3939
 STATE  ?= var
 WINDOWS := build/windows
 
-.PHONY: run dev check test lint docs site changelog demo deep crash disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try windows-env windows-test windows-setup windows-try reproducible pins audit venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash simulate-days disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try windows-env windows-test windows-setup windows-try reproducible pins audit venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -65,6 +65,11 @@ crash: $(VENV)/.tested           ## kill -9 at every crash point once and 200 ti
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 30
 	$(BIN)/python -m tests.crash.kill_batches --rounds 30
 	$(BIN)/python -m tests.crash.kill_clients --rounds 30
+
+# A budget of shop days, or of seconds; `make simulate-days DAYS=5000`.
+simulate-days: $(VENV)/.tested   ## shop days from seeds, with every fault, in one process; every interleaving of the models
+	$(BIN)/python -m tests.life_model
+	$(BIN)/python -m tests.simulated_days $(if $(DAYS),--days $(DAYS),--seconds $(SECONDS)) --jobs 2
 
 disk: $(VENV)/.tested            ## errors, a full and a slow disk under load, by strace and a small file system
 	$(BIN)/python -m tests.crash.disk_rounds --rounds 80

@@ -409,6 +409,16 @@ class CancelFaultTests(BatchCase):
         self.assertEnd([100], [100], ["done", "refused"])
         self.assertEqual(len(self.terminal("cancel")), 1)
 
+    def test_settled_before_the_refusal(self) -> None:
+        """A payment that waited for its receipt is a person's when it was settled before the receipt was refused."""
+        self.rules("test", ("sale", "unreachable"))
+        self.assertAnswer(self.sell(), 1050, 1)
+        self.ask({"device": "pos", "type": 3, "pay": {"task": 11}}, batch=False)
+        self.rules("test", ("sale", "refuse", "1102"))
+        self.assertAnswer(self.sell(), 1102, 2)
+        self.assertEnd([10_000], [], ["unknown"])
+        self.assertEqual(self.terminal("cancel"), [])
+
     def test_after_settlement(self) -> None:
         """After a settlement a number means another receipt: nothing is cancelled, a person refunds the money."""
         self.assertAnswer(self.refused(("cancel", "refuse", "no_link")), 1102, 2)
