@@ -212,6 +212,12 @@ class ServiceConfig:
         5.0,
         bounds=(0, 3600),
     )
+    training_protocol: str = option(
+        "a",
+        "The protocol of the tax service that training registers practise. `--training-protocol` overrides it.",
+        "b",
+        choices=("a", "b"),
+    )
 
 
 TLS_FOLDER, INSTALLED = "tls", "desk.pem"
@@ -291,6 +297,7 @@ class Overrides:
     state: Path | None = None
     port: int | None = None
     training: bool = False
+    training_protocol: str | None = None
 
 
 SQLITE = "sqlite:///"
@@ -358,6 +365,10 @@ def _override(config: Config, overrides: Overrides) -> Config:
         service = replace(service, state=os.path.abspath(overrides.state))
     if overrides.training:
         service = replace(service, training=True)
+    if overrides.training_protocol is not None:
+        if overrides.training_protocol not in ("a", "b"):
+            raise ConfigError(f"--training-protocol: a or b is expected, not {overrides.training_protocol}")
+        service = replace(service, training_protocol=overrides.training_protocol)
     return _with_installed(replace(config, server=server, service=service))
 
 

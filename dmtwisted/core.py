@@ -105,7 +105,8 @@ class Core:
         self.outbox.tell_by(PHONE, self.post.phone, POST_LEASE_S)
         folders = config.named_folders(state)
         around = Surroundings(
-            reactor, self.clock, store, state, self.secrets, folders, self.outbox.posted, self.post.ways
+            *(reactor, self.clock, store, state, self.secrets, folders, self.outbox.posted, self.post.ways),
+            training_protocol=config.service.training_protocol,
         )
         self.devices = Devices(find_drivers(), around, config.service.turn_wait_s, config.service.training)
         self.dispatcher = Dispatcher(self.devices, store, self.clock, self.settings, config.service.training)

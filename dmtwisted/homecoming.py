@@ -1,7 +1,8 @@
 """Registers that went offline by themselves come back by themselves.
 
 The links of online registers that may go offline are checked too: a broken link that is found between two receipts
-does not cost a receipt with an unknown outcome (docs/reference/http-interface.md#offline-and-online).
+does not cost a receipt with an unknown outcome (docs/reference/http-interface.md#offline-and-online). A link that
+works is used for new offline numbers, where they are reserved in advance and few are left.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from twisted.logger import Logger
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices, RegisterDevice
 from dmtwisted.devices.driver import REGISTER
+from dmtwisted.registers.interface import Reserves
 from dmtwisted.results import Refused
 from dmtwisted.store.values import StoreFailed
 
@@ -76,8 +78,11 @@ class Homecoming:
         """Bring ``device`` back online if that is possible now; never raises."""
         name = device.row.dev_id
         try:
-            if await device.built.answers() and device.built.away:
-                await self._bring_home(device)
+            if await device.built.answers():
+                if device.built.away:
+                    await self._bring_home(device)
+                elif _short(device):
+                    await self._stock_up(device)
         except (Refused, StoreFailed) as error:
             self.log.warn("{device} stays offline: {why}", device=device.name, why=str(error))
         except Exception:
@@ -85,6 +90,13 @@ class Homecoming:
         finally:
             self._next[name] = self._clock.seconds() + device.built.probe_s
             self._under_way.discard(name)
+
+    async def _stock_up(self, device: RegisterDevice) -> None:
+        """Have numbers reserved for when the link breaks."""
+        async with device.turns.owned():
+            now = self._devices.by_id(device.row.dev_id)
+            if isinstance(now, RegisterDevice) and isinstance(now.built, Reserves):
+                await now.built.stock_up(LANGUAGE)
 
     async def _bring_home(self, device: RegisterDevice) -> None:
         while self._running:
@@ -100,3 +112,7 @@ class Homecoming:
             self._breaths.add(breath)
             await over
             self._breaths.discard(breath)
+
+
+def _short(device: RegisterDevice) -> bool:
+    return isinstance(device.built, Reserves) and device.built.short

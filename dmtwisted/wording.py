@@ -580,6 +580,7 @@ no control characters are allowed = керівних символів бути �
 only a program on the machine of the service may switch this off = вимкнути це може лише програма на цьому комп’ютері
 there are {} already; delete one first = їх уже {}; спершу вилучіть одного
 there is no event {} = події {} немає
+an address like {} is expected = очікується адреса на зразок {}
 an address without a login and without # is expected = очікується адреса без логіна й без #
 an address without blanks is expected = очікується адреса без пропусків
 https is expected; http only to a host that allow_local names = очікується https; без TLS лише до вузла з allow_local
@@ -587,6 +588,7 @@ https is expected; http only to a host that allow_local names = очікуєть
 його лінії, а в allow_local її немає
 the receiver answered {}, and redirects are not followed = отримувач відповів {}, а перенаправлення не виконуються
 the receiver answered {} = отримувач відповів {}
+the receiver is not reached: {} = до отримувача не дістатися: {}
 the subscriber is disabled = отримувача вимкнено
 this is no secret of a webhook = це не секрет вебхука
 there are {} keys already; delete one first = ключів уже {}; спершу вилучіть один

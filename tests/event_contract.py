@@ -146,6 +146,21 @@ class EventContract(StoreCase):
         self.assertEqual((await store.events(seals[0].n, 10, [])).chain, b"")
         self.assertIs((await verify(store)), None)
 
+    async def test_gone(self) -> None:
+        """Who reads over what retention has removed learns it, page by page, and of its own devices alone."""
+        store = await self.opened()
+        first, _ = [await self.sold(store, number) for number in (1, 2)]
+        await self.sold(store, 3, OTHER)
+        await self.sold(store, 4)
+        anchor = (await store.chains())[0].anchor
+        await store.cut(Cut(TILL, anchor, [first]))
+        for limit, told_of, gone in ((10, ["tag 2", "tag 3", "tag 4"], True), (2, ["tag 2"], True)):
+            page = await store.events(0, limit, [])
+            self.assertEqual(([event.operation.key for event in page.events], page.gone), (told_of, gone))
+        self.assertEqual((await store.events(0, 1, [])).until, 1)
+        self.assertFalse((await store.events(1, 10, [])).gone)
+        self.assertFalse((await store.events(0, 10, [OTHER])).gone)
+
     async def test_together(self) -> None:
         """A reader beside many devices that sell at once gets each once, in the order of its device."""
         store = await self.opened()

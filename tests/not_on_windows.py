@@ -5,6 +5,7 @@ from __future__ import annotations
 EVERY_TEST = "imports every test module, also those that need Linux"
 FIFO = "makes a named pipe of POSIX"
 FORKS = "copies a process by fork, which Windows does not have"
+GOOGLE = "asks Google's libraries, which the Windows Python does not have; Linux asks them about the same code"
 LIMITS = "limits the files of another process, which Linux alone can"
 LINKS = "makes a symbolic link; Wine's call succeeds and makes none"
 PORTS = "asks pyserial for the ports, which needs CM_MapCrToWin32Err; Wine's cfgmgr32 has none"
@@ -29,6 +30,7 @@ EXCLUDED: dict[str, str] = {
     "attacks.test_attacks.FilesTests.test_trusted_certificates_fifo": FIFO,
     "attacks.test_attacks.FilesTests.test_trusted_certificates_link": LINKS,
     "test_backup.MakeTests.test_what_is_no_state": LINKS,
+    "test_cabinet_messages.OracleTests": GOOGLE,
     "test_clock.StampTests.test_machine_elsewhere": TIME_ZONE,
     "test_contract.ShortRunTests": "needs jsonschema-rs, whose library does not load under Wine 8",
     "test_crashlab": FORKS,
@@ -36,6 +38,7 @@ EXCLUDED: dict[str, str] = {
     "test_files.NamedTests.test_read": LINKS,
     "test_files.NamedTests.test_refused": LINKS,
     "test_fuzz.WatchTests.test_peak": "asks getrusage, which Windows does not have",
+    "test_grpc_peers": GOOGLE,
     "test_house.MixedTests.test_nothing_hidden": EVERY_TEST,
     "test_packaging.ScriptTests": "the scripts and the unit of the Debian package",
     "test_presence.CodeTests.test_link": LINKS,

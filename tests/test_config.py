@@ -83,6 +83,7 @@ class LoadTests(_WithFile):
             '[database]\nurl = "mssql://db/tills"\n'
             '[log]\nlevel = "error"\nformat = "json"\nfile = "../log.txt"\n'
             '[service]\nlanguage = "en"\ntraining = true\nstate = "state"\nturn_wait_s = 2\n'
+            'training_protocol = "b"\n'
         )
         folder = path.parent
         self.assertEqual(
@@ -92,7 +93,7 @@ class LoadTests(_WithFile):
                 TlsConfig(str(folder / "a.pem"), os.path.abspath("/keys/a.key"), "x"),
                 DatabaseConfig("mssql://db/tills"),
                 LogConfig("error", "json", str(folder.parent / "log.txt")),
-                ServiceConfig("en", True, str(folder / "state"), 2.0),
+                ServiceConfig("en", True, str(folder / "state"), 2.0, "b"),
             ),
         )
 

@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.devices.sharing import HOUSE
 from dmtwisted.hooks import lanes, service, ways
 from dmtwisted.hooks.cursors import Cursors
-from dmtwisted.hooks.lanes import HOOK, Told
+from dmtwisted.hooks.lanes import HOOK, Lane, Told
 from dmtwisted.store.claims import Claim
 from dmtwisted.store.values import CHANGE, DeadLetter, HookCursor, Letter, OperationQuery, StoreFailed
 from tests.hook_desk import HOST, OK, SILENCE, URL, HookShop, answer
@@ -161,6 +161,28 @@ class FailureTests(HookCase):
             whole = min(5 * 2**number, 4 * 3600)
             self.assertTrue(0.8 * whole - 10 <= pause <= whole + 20, (number, pause))
         self.assertLess(came[0] - began, 15)
+
+    def test_idle_pause(self) -> None:
+        """While a receiver that takes nothing is not tried, what is sold costs no work for it."""
+        self.receivers.always[HOST] = answer(500)
+        self.patch(ways, "MOST_HELD", 1)
+        self.sell("a", "b", "c")
+        self.shop.post(12)
+        tried = len(self.receivers.got)
+        worked = []
+        whole = Lane._work
+
+        async def counted(lane: Lane) -> None:
+            worked.append(lane)
+            await whole(lane)
+
+        self.patch(Lane, "_work", counted)
+        self.sell("d", "e")
+        self.shop.post(1)
+        self.assertEqual((worked, len(self.receivers.got)), ([], tried))
+        self.receivers.always.clear()
+        self.shop.post(60)
+        self.assertEqual(list(dict.fromkeys(self.tags())), ["a", "b", "c", "d", "e"])
 
     def test_retry_after(self) -> None:
         """A receiver that asks for a pause gets one, for all devices."""

@@ -88,6 +88,8 @@ class SubscriberTests(HookWebCase):
         ):
             refused = self.ask("POST", "", {**NEW, **members})
             self.assertEqual((refused.status, refused.json["errors"][0]["path"]), (422, path), members)
+        told = self.request("POST", HOOKS, {**NEW, "url": "nowhere"}, headers=[("Accept-Language", "uk")]).json
+        self.assertIn("очікується адреса на зразок https://host:port/path", told["errortxt"])
         for method, path, body in (
             ("PATCH", "/x", {"name": "y"}),
             ("DELETE", "/x", None),
@@ -113,6 +115,7 @@ class SubscriberTests(HookWebCase):
         self.receivers.away.add(HOST)
         tested = self.ask("POST", f"/{id}/test", {}).json
         self.assertEqual((tested["taken"], tested["status"]), (False, 0))
+        self.assertIn("the receiver is not reached: ", tested["why"])
         self.assertIn("refused", tested["why"])
 
     def test_failing(self) -> None:
@@ -144,6 +147,8 @@ class SubscriberTests(HookWebCase):
             ("document.made", "test", "the receiver answered 500"),
         )
         self.assertEqual((self.one()["dead"], len(dead)), (3, 3))
+        # It fails no more: nothing waits for it.
+        self.assertEqual((self.one()["waiting"], self.one()["why"], self.one()["failing_since"]), (0, "", ""))
         page = self.request("GET", PAGE, headers=EN).body.decode()
         self.assertIn(f'data-n="{dead[0]["n"]}"', page)
         self.receivers.always.clear()

@@ -14,6 +14,7 @@ from tools import house
 ROOT = Path(__file__).parent.parent
 
 LAZY = {
+    "protocols.grpc.channel": "HTTP/2 takes 2 MB, needed with the first call only",
     "dmtwisted.commands.launch": "TLS is loaded with a certificate only",
     "dmtwisted.commands.service": "pywin32 exists on Windows only",
     "dmtwisted.core": "TLS is loaded with a certificate only",
@@ -24,7 +25,10 @@ LAZY = {
     "dmtwisted.printing.drivers.training": "simulators are loaded for a training printer only",
     "dmtwisted.printing.settings": "CUPS and COM ports are loaded for printers that use them",
     "dmtwisted.registers.drivers.prro": "signing takes 19 MB, needed by registers at the tax service only",
+    "dmtwisted.registers.drivers.training": "protocol B is loaded for training registers that practise it",
     "dmtwisted.registers.mark_rules": "HTTP and TLS are loaded with the first register that asks a marks service",
+    "dmtwisted.registers.prro.protocols": "protocol B is loaded when someone asks for it",
+    "dmtwisted.registers.prro.register": "protocol B is loaded with the first register that uses it",
     "dmtwisted.registers.prro.settings": "certificates are read where a setting names one",
     "dmtwisted.store.opening": "one database of three is used",
     "twisted.plugins.dmtwisted_plugin": "twistd imports every plugin for its list",

@@ -15,7 +15,7 @@ from dmtwisted.messages.bodies import iso, message_of
 from dmtwisted.messages.feed import LOOK_S, Feed
 from dmtwisted.messages.kinds import DeviceName
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import EVENT, EventRow, State, StoreFailed
+from dmtwisted.store.values import EVENT, Change, EventRow, State, StoreFailed
 from dmtwisted.terminals.interface import Task
 from tests.store_contract import AT, OTHER, TILL, intent, outcome, paper, row
 from tests.test_events import Stream
@@ -267,7 +267,30 @@ class FeedTests(SynchronousTestCase):
         self.assertEqual(self.now(self.feed.resume(ids[0])), (1, True))
 
 
-class ShopTests(WebCase):
+class AgedCase(WebCase):
+    """A shop in which events of devices are kept for less time than receipts."""
+
+    def age(self) -> None:
+        """Sell before and after a fault of the register, of which retention has removed the event."""
+        store, clock = self.shop.store, self.shop.core.clock
+        self.open_shift()
+        self.sell("A-1")
+        fault = Change("device.changed", clock.now(), b'{"health":"bad"}', self.device_n, EVENT)
+        self.successResultOf(Deferred.fromCoroutine(store.record(fault)))
+        self.sell("A-2")
+        clock.offset = 31 * 86400
+        removing = Deferred.fromCoroutine(self.shop.core.retention.remove())
+        for _ in range(100):
+            self.shop.clock.advance(0.1)
+        self.assertGreater(self.successResultOf(removing), 0)
+
+    @property
+    def device_n(self) -> int:
+        """The number of the register."""
+        return self.shop.core.devices.by_name("test").row.n
+
+
+class ShopTests(AgedCase):
     """Events of a service, for programs that ask."""
 
     def page(self, query: str = "") -> Any:
@@ -317,6 +340,16 @@ class ShopTests(WebCase):
         self.open_shift()
         self.assertTrue(self.page("?after=1-00000000")["missed"])
         self.assertFalse(self.page(f"?after={self.page()['events'][0]['id']}")["missed"])
+
+    def test_gone(self) -> None:
+        """Who comes back from before an event that retention has removed learns it, and nobody else."""
+        before = self.page()["next"]
+        self.age()
+        page = self.page(f"?after={before}&type=document.made")
+        first, second = page["events"]
+        self.assertEqual((first["data"]["tag"], second["data"]["tag"], page["missed"]), ("A-1", "A-2", True))
+        self.assertTrue(self.page(f"?after={first['id']}")["missed"])
+        self.assertFalse(self.page(f"?after={second['id']}")["missed"])
 
     def test_place_of_no_event(self) -> None:
         """`next` names the database also where nothing was told: a restored one is noticed by who waited in vain."""
@@ -381,7 +414,7 @@ class ShopTests(WebCase):
         self.assertLessEqual({event["data"]["code"] for event in raised}, set(ended))
 
 
-class StreamTests(WebCase):
+class StreamTests(AgedCase):
     """The stream of stored events."""
 
     def stream(self, since: str = "") -> Stream:
@@ -453,6 +486,16 @@ class StreamTests(WebCase):
         """The greeting says whether something may be missing."""
         self.open_shift()
         self.assertEqual([data["missed"] for _, _, data in self.stream("1-00000000").events()], [True])
+
+    def test_gone(self) -> None:
+        """A program that was away for longer than retention lasts is greeted again where something is gone."""
+        stream = self.stream()
+        [(known, _, _)] = stream.events()
+        stream.hang_up()
+        self.age()
+        told = self.stream(known).events()
+        self.assertEqual([data["missed"] for _, kind, data in told if kind == "hello"], [False, True])
+        self.assertEqual([data["data"]["tag"] for _, kind, data in told if kind == "document.made"], ["A-1", "A-2"])
 
     def test_slow(self) -> None:
         """A slow program costs one part at a time; it misses nothing, and one that is dead is closed."""

@@ -141,6 +141,7 @@ namci- GET /dm/lasttransaction
 -a---- POST /dm/api/v3/devices/{dev_id}/go-offline
 -a---- POST /dm/api/v3/devices/{dev_id}/go-online
 -a---- GET /dm/api/v3/devices/{dev_id}/tax-objects
+-a---- GET /dm/api/v3/devices/{dev_id}/protocol
 -a---- POST /dm/api/v3/check
 -a---- PUT /dm/api/v3/training/clock
 -a---- POST /dm/api/v3/operations/{n}/settle

@@ -917,7 +917,7 @@ class PageTests(SynchronousTestCase):
     def test_nothing_is_missing(self) -> None:
         """Every option, protocol, path and action is on the page."""
         page = PAGE.read_text("utf-8")
-        for kind in ("printer", "ipp", "terminal --protocol nexo", "tax-service"):
+        for kind in ("printer", "ipp", "terminal --protocol nexo", "tax-service", "tax --protocol b"):
             for name in options(kind).longOpt:
                 if name.rstrip("=") not in ("help", "version"):
                     self.assertIn(f"`--{name.rstrip('=')}", page)

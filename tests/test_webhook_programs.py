@@ -25,8 +25,9 @@ SECRET, OLD = written(b"0123456789abcdef" * 2), written(b"x" * 32)
 BODY = json.dumps({"id": "7-00ff", "type": "document.made", "data": {"назва": "Чай"}}, ensure_ascii=False).encode()
 PATIENCE = 60.0
 
-NODE_MODULES = Path.home() / ".cache" / "standardwebhooks" / "node_modules"
-"""Where `.ci/run` puts the library of npm."""
+LIBRARIES = Path.home() / ".cache" / "standardwebhooks"
+NODE_MODULES, PHP_CLASSES = LIBRARIES / "node_modules", LIBRARIES / "vendor" / "autoload.php"
+"""Where `.ci/run` puts the libraries of npm and of Packagist."""
 
 
 class SignatureTests(SynchronousTestCase):
@@ -125,14 +126,26 @@ class LibraryTests(SynchronousTestCase):
             'const { Webhook } = require("standardwebhooks"); const [secret, sent, body] = process.argv.slice(1);'
             "new Webhook(secret).verify(body, JSON.parse(sent));"
         )
-        if shutil.which("node") is None:
-            raise SkipTest("there is no node here")
-        if not (NODE_MODULES / "standardwebhooks").exists():
-            raise SkipTest("standardwebhooks of npm is not installed")
+        self.verifies("node", NODE_MODULES / "standardwebhooks", "-e", code)
+
+    def test_php(self) -> None:
+        """`standard-webhooks/standard-webhooks` of Packagist."""
+        code = (
+            f'require "{PHP_CLASSES}"; [, $secret, $sent, $body] = $argv;'
+            "(new StandardWebhooks\\Webhook($secret))->verify($body, json_decode($sent, true));"
+        )
+        self.verifies("php", PHP_CLASSES, "-r", code, "--")
+
+    def verifies(self, language: str, library: Path, *code: str) -> None:
+        """The library takes what is signed with the secret beside another one, and refuses what is not."""
+        if shutil.which(language) is None:
+            raise SkipTest(f"there is no {language} here")
+        if not library.exists():
+            raise SkipTest(f"standardwebhooks for {language} is not installed")
         told = {**os.environ, "NODE_PATH": str(NODE_MODULES)}
         now = int(time.time())
         for secrets, taken in (([OLD, SECRET], True), ([OLD], False)):
             sent = json.dumps(headers(secrets, "7-00ff", now, BODY))
-            command = ["node", "-e", code, SECRET, sent, BODY.decode()]
+            command = [language, *code, SECRET, sent, BODY.decode()]
             done = subprocess.run(command, capture_output=True, env=told, check=False)
             self.assertEqual(done.returncode == 0, taken, done.stderr.decode())

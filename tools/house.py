@@ -19,6 +19,7 @@ BEGIN, END = "<!-- rooms: written by python -m tools.house -->", "<!-- end of th
 
 ROOMS = (
     "protocols",
+    "protocols.grpc",
     "protocols.fiscal",
     "protocols.smtp",
     "protocols.printers",

@@ -19,6 +19,7 @@ from dmtwisted.devices.driver import KINDS, PRINTER, REGISTER, TERMINAL, BadSett
 from dmtwisted.devices.sealing import without_secrets
 from dmtwisted.registers.channels.interface import OutletRecord
 from dmtwisted.registers.interface import TaxServiceRegister
+from dmtwisted.registers.settings import is_loopback, web_address
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import StoreFailed
 from dmtwisted.wording import wording
@@ -171,6 +172,22 @@ class DeviceApi:
         if not isinstance(built, TaxServiceRegister):
             raise Refused(Res.UNKNOWN_DEVICE, note=wording("only registers at the tax service have tax objects"))
         return json_answer(request, 200, Outlets(await built.tax_objects()))
+
+    @app.route("/dm/api/v3/devices/<dev_id>/protocol", methods=["GET"])
+    async def protocol(self, request: IRequest, dev_id: str) -> bytes:
+        """Which of the tax service's two servers knows a register, and why; nothing is changed."""
+        built = self._devices.by_id(dev_id).built
+        if not isinstance(built, TaxServiceRegister):
+            raise Refused(Res.UNKNOWN_DEVICE, note=wording("only registers at the tax service have tax objects"))
+        other = request.args.get(b"other_url", [b""])[-1].decode("utf-8", "replace")
+        try:
+            strange = bool(other) and not is_loopback(web_address("other_url", other))
+        except ValueError:
+            strange = True
+        if strange:
+            raise BadSettings("other_url", "an address of this machine is expected")
+        language = language_of(request, self.default_language)
+        return json_answer(request, 200, await built.find_protocol(other, language))
 
     @app.route("/dm/api/v3/devices/<dev_id>/go-offline", methods=["POST"])
     async def go_offline(self, request: IRequest, dev_id: str) -> bytes:

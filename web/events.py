@@ -354,6 +354,9 @@ class StoredConnection(Line):
         self._hello(missed, await self._feed.name(place))
         while not self._ended:
             batch = await self._feed.read(place, PORTION)
+            if batch.gone and not missed:
+                missed = True
+                self._hello(missed)
             for message in batch.messages:
                 if self._concerns(message):
                     self._event(message.id, message.type, message.body)

@@ -35,7 +35,7 @@ from web.rights import permit_of
 KINDS = (
     *(documents.OPEN, documents.SALE, documents.RETURN, documents.CASH_IN, documents.CASH_OUT, documents.WITHDRAWAL),
     *(documents.INCOME, documents.EXPENSE, documents.STORNO, documents.Z, documents.CLOSE),
-    *(documents.OFFLINE_BEGIN, documents.OFFLINE_END),
+    *(documents.OFFLINE_BEGIN, documents.OFFLINE_END, documents.NUMBERS),
 )
 """The kinds of documents."""
 

@@ -88,7 +88,7 @@ class StoredEventApi:
                 for message in batch.messages
                 if concerns(message) and (not kinds or message.type in kinds)
             ]
-            more, place = batch.until > place, batch.until
+            more, place, missed = batch.until > place, batch.until, missed or batch.gone
             if len(found) >= limit:
                 break
             if not more:

@@ -27,6 +27,7 @@ class LaunchOptions(CommandOptions):
         ["config", "c", None, "The configuration file (TOML); without it every key has its default."],
         ["state", None, None, "The folder of database and files; by default that of the configuration file, or var."],
         ["port", None, None, "The TCP port; by default that of the configuration file, or 3939.", int],
+        ["training-protocol", None, None, "The protocol that training registers practise: a (default) or b."],
     ]
     optFlags: ClassVar = [
         ["training", None, "Training mode: simulated devices and a clock that can be set."],
@@ -44,6 +45,7 @@ class LaunchOptions(CommandOptions):
                 state=Path(self["state"]) if self["state"] else None,
                 port=self["port"],
                 training=bool(self["training"]),
+                training_protocol=self["training-protocol"],
             ),
         )
         if config.tls.given:

@@ -49,7 +49,7 @@ def arguments(options: LaunchOptions, platform: str) -> list[str]:
     """The command line of twistd with the same meaning."""
     # On Windows twistd has no pid file, and no option for it.
     made = ["twistd", "--nodaemon", *([] if platform == "win32" else ["--pidfile="]), "dmtwisted"]
-    for name in ("config", "state", "port"):
+    for name in ("config", "state", "port", "training-protocol"):
         if options[name] is not None:
             made += [f"--{name}", str(options[name])]
     return made + [f"--{name}" for name in ("training", "until-input-ends") if options[name]]

@@ -292,21 +292,30 @@ class MarksOptions(DeviceOptions):
 class TaxServiceOptions(DeviceOptions):
     """``dmtwisted simulate tax-service``"""
 
-    written: ClassVar = {"keys": "FOLDER"}
+    written: ClassVar = {"keys": "FOLDER", "protocol": "a|b"}
     longdesc = (
-        "Simulate the tax service's fiscal server (protocol A) with signed tickets. Its keys and one for a cashier"
-        " are created in a folder at the first start, by the seed if given. Documents are stored beside the ledger."
+        "Simulate the tax service: its fiscal server (protocol A) or the cabinet's server (B), with signed answers."
+        " Its keys and one for a cashier are created in a folder at the first start, by the seed if given. Documents"
+        " are stored beside the ledger."
     )
     optParameters: ClassVar[list[Any]] = [
+        ["protocol", "p", "a", "The protocol: a or b."],
         ["keys", "k", Path("tax-service"), "The folder of its keys.", Path],
+        ["calls", None, None, "Calls of one key in a minute; by default as many as come (b).", _positive],
         ["tin", None, TIN, "Tax number of the owner of its registers."],
-        ["record", None, None, "Record every exchange in this file.", Path],
-        ["replay", None, None, "Replay a recording against a new server, print the differences, and end.", Path],
+        ["record", None, None, "Record every exchange in this file (a).", Path],
+        [
+            "replay",
+            None,
+            None,
+            "Replay a recording against a new server, print the differences, and end (a).",
+            Path,
+        ],
     ]
     optFlags: ClassVar[list[Any]] = [
         ["tls", None, "Use TLS; name authority.pem in the folder of the keys as server_ca."],
-        ["stamps", None, "Refuse signatures without a time stamp."],
-        ["refusals-as-text", None, "Refuse documents by HTTP 4xx with text instead of tickets."],
+        ["stamps", None, "Refuse signatures without a time stamp (a)."],
+        ["refusals-as-text", None, "Refuse documents by HTTP 4xx with text instead of tickets (a)."],
     ]
 
     def __init__(self) -> None:
@@ -323,7 +332,12 @@ class TaxServiceOptions(DeviceOptions):
 
     def postOptions(self) -> None:
         """Check that the options fit together."""
+        _one_of(("a", "b"), "protocol", self["protocol"])
         _tax_number(self["tin"])
+        others = ("calls",) if self["protocol"] == "a" else ("record", "replay", "stamps", "refusals-as-text")
+        for option in others:
+            if self[option]:
+                raise usage.UsageError(f"--{option}: protocol {self['protocol']} does not have it")
         if self["record"] and self["ledger"]:
             raise usage.UsageError("--record and --ledger: a recording needs an empty server, give only one of them")
 
@@ -378,7 +392,7 @@ class SimulateOptions(Group):
         ["ipp", None, IppOptions, "Simulate a print service with a queue, like CUPS."],
         ["register", None, RegisterOptions, "Simulate a hardware register."],
         ["terminal", None, TerminalOptions, "Simulate a bank terminal."],
-        ["tax-service", None, TaxServiceOptions, "Simulate the tax service's fiscal server."],
+        ["tax-service", "tax", TaxServiceOptions, "Simulate the tax service's server."],
         ["tax-key", None, TaxKeyOptions, "Create a cashier's key for the tax service."],
         ["marks", None, MarksOptions, "Simulate a marks service, which knows excise marks."],
     ]

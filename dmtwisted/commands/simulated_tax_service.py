@@ -21,10 +21,15 @@ from dmtwisted.access.local_tls import local_context
 from dmtwisted.commands.control import Action, NotPossible, SimulatedPeer
 from dmtwisted.commands.servers import NotStarted
 from protocols.fiscal.crypto.errors import CryptoError
+from protocols.simulators.cabinet_register import CabinetRecord
+from protocols.simulators.cabinet_server import CabinetServerSimulator
+from protocols.simulators.cabinet_server import Rules as CabinetRules
+from protocols.simulators.cabinet_site import CabinetSite
 from protocols.simulators.fiscal_keys import Cashier, FiscalKeys, open_keys, write_cashier
 from protocols.simulators.fiscal_recording import (
     DEEDS,
     Beginning,
+    Changeable,
     Recording,
     replay,
 )
@@ -74,11 +79,53 @@ def registrations(options: Chosen) -> tuple[Registration, ...]:
 
 
 def tax_service(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
-    """The fiscal server with its keys, registers and faults.
+    """The server of the chosen protocol with its keys, registers and faults.
 
     :raises NotStarted: when its keys or its recording cannot be opened.
     :raises OSError: when the ledger cannot be opened. :raises ValueError: when it is not a ledger.
     """
+    return _cabinet(options, clock) if options["protocol"] == "b" else _fiscal_server(options, clock)
+
+
+def _cabinet(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """The cabinet's server (protocol B)."""
+    folder: Path = options["keys"]
+    keys = _keys(folder, clock, options["seed"])
+    server = CabinetServerSimulator(
+        clock,
+        registrations(options),
+        options["ledger"],
+        _documents(options["ledger"]),
+        lambda message: keys.open(message, server.now),
+        keys.seal,
+        CabinetRules(calls_a_minute=options["calls"] or 0),
+        keys.seals(_now(clock)),
+    )
+    with ExitStack() as opened:
+        opened.callback(server.close)
+        factory: object = CabinetSite(server, clock, behind_tls=bool(options["tls"]))
+        if options["tls"]:
+            factory = TLSMemoryBIOFactory(_context(folder, clock, options), False, cast(Any, factory), clock)
+        held = opened.pop_all()
+    return SimulatedPeer(
+        "tax-service",
+        cast(IProtocolFactory, factory),
+        server.scenario,
+        server.entries,
+        lambda: _cabinet_state(server),
+        actions(server),
+        held.close,
+        remark=f", gRPC{' over TLS' if options['tls'] else ''}, keys in {folder}",
+    )
+
+
+def _documents(ledger: Path | None) -> Path | None:
+    """The file of documents beside ``ledger``."""
+    return ledger and ledger.with_name(ledger.name + DOCUMENTS)
+
+
+def _fiscal_server(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
+    """The fiscal server (protocol A)."""
     folder: Path = options["keys"]
     with ExitStack() as opened:
         keys = _keys(folder, clock, options["seed"])
@@ -90,7 +137,7 @@ def tax_service(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
             clock,
             registers,
             ledger,
-            ledger and ledger.with_name(ledger.name + DOCUMENTS),
+            _documents(ledger),
             lambda message: keys.open(message, server.now, stamps),
             keys.seal,
             rules,
@@ -113,7 +160,7 @@ def tax_service(options: Chosen, clock: IReactorTime) -> SimulatedPeer:
         server.scenario,
         server.entries,
         lambda: {**_state(server, recording), "stamps": {"answers": provider.answers, "given": provider.count}},
-        {**_actions(server, recording), "stamping": Action(partial(_stamping, provider), StampingChange)},
+        {**actions(server, recording), "stamping": Action(partial(_stamping, provider), StampingChange)},
         held.close,
         remark=f", {'https' if options['tls'] else 'http'}, keys in {folder}",
     )
@@ -145,13 +192,15 @@ def _context(folder: Path, clock: IReactorTime, options: Chosen) -> Any:
         raise NotStarted(f"no TLS: {error}") from None
 
 
-def _actions(server: FiscalServer, recording: Recording | None) -> dict[str, Action]:
+def actions(server: FiscalServer | CabinetServerSimulator, recording: Recording | None = None) -> dict[str, Action]:
+    """What people do to a server."""
+
     def set_clock(change: Offset) -> None:
         if not abs(change.offset_s) <= LONGEST_OFFSET_S:
             raise NotPossible("ten years are enough", "offset_s")
         server.skew_s = change.offset_s
 
-    def done(name: str, do: Callable[[FiscalServer, Any], object]) -> Callable[[Any], None]:
+    def done(name: str, do: Callable[[Changeable, Any], object]) -> Callable[[Any], None]:
         def action(given: Any) -> None:
             try:
                 do(server, given)
@@ -190,6 +239,36 @@ def _register(record: RegisterRecord, server: FiscalServer) -> dict[str, Any]:
         "offline_session": offline.id,
         "offline_documents": offline.ordinal,
         "offline_minutes_of_month": round(offline.month_minutes(), 1),
+        "blocked_until": f"{record.blocked_until:%Y-%m-%dT%H:%M:%S}" if blocked else "",
+        "operators": [operator.key for operator in registration.operators],
+    }
+
+
+def _cabinet_state(server: CabinetServerSimulator) -> dict[str, Any]:
+    return {
+        "now": server.now.isoformat(timespec="seconds"),
+        "offset_s": server.skew_s,
+        "registers": [_cabinet_register(record, server) for record in server.books.registers.values()],
+    }
+
+
+def _cabinet_register(record: CabinetRecord, server: CabinetServerSimulator) -> dict[str, Any]:
+    registration = record.registration
+    blocked = record.blocked(server.now.replace(tzinfo=None))
+    return {
+        "number": registration.number,
+        "local": registration.local,
+        "tin": registration.tin,
+        "closed": registration.closed,
+        "shift_open": record.shift is not None,
+        "signer": record.shift.key if record.shift is not None else "",
+        "next_local_number": record.next_local,
+        "last_z": record.z,
+        "hash": record.tip,
+        "offline_allowed": registration.offline_allowed,
+        "online": record.online,
+        "reserved": len(record.reserved),
+        "offline_minutes_of_month": round(record.offline.month_minutes(), 1),
         "blocked_until": f"{record.blocked_until:%Y-%m-%dT%H:%M:%S}" if blocked else "",
         "operators": [operator.key for operator in registration.operators],
     }

@@ -79,6 +79,8 @@ class Surroundings:
     posted: Callable[[], None] = lambda: None
     """Says that a device has stored letters (`dmtwisted.outbox`), which are due."""
     ways: Callable[[], Ways] = lambda: Ways()
+    training_protocol: str = "a"
+    """The tax service's protocol that training registers practise."""
 
     @property
     def changes(self) -> Changes:

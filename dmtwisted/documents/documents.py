@@ -13,9 +13,10 @@ import msgspec
 from dmtwisted.documents.catalogue import CASH
 
 OPEN, SALE, RETURN, CASH_IN, CASH_OUT = "open", "sale", "return", "cash_in", "cash_out"
-OFFLINE_BEGIN, OFFLINE_END = "offline_begin", "offline_end"
+OFFLINE_BEGIN, OFFLINE_END, NUMBERS = "offline_begin", "offline_end", "numbers"
 WITHDRAWAL, INCOME, EXPENSE, STORNO, Z, CLOSE = "withdrawal", "income", "expense", "storno", "z", "close"
-"""Kinds of documents, as scenarios name them; the document that closes the shift follows its Z."""
+"""Kinds of documents, as scenarios name them. The document that closes the shift follows its Z, on protocol A;
+on protocol B the Z itself does, and `NUMBERS` asks for numbers for documents made offline."""
 
 
 class Good(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -336,6 +337,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a document made offline."""
     drawer: int | None = None
     """Of an opening on a machine: the cash that it says is in its drawer."""
+    place: int | None = None
+    """On protocol B: its number within the shift, which is 0 for the opening."""
+    previous: str = ""
+    """On protocol B: the hash of the document before it; the very first one has none."""
 
     @property
     def has_total(self) -> bool:

@@ -54,6 +54,7 @@ _WORDINGS = {
     documents.CLOSE: _Wording("ЗАКРИТТЯ ЗМІНИ"),
     documents.OFFLINE_BEGIN: _Wording("ПОЧАТОК ОФЛАЙН-СЕСІЇ"),
     documents.OFFLINE_END: _Wording("КІНЕЦЬ ОФЛАЙН-СЕСІЇ"),
+    documents.NUMBERS: _Wording("ЗАПИТ ОФЛАЙН-НОМЕРІВ"),
     documents.SALE: _Wording("", FISCAL, "Оплата", "ДО СПЛАТИ"),
     documents.RETURN: _Wording("ПОВЕРНЕННЯ", PAYOUT, "Повернення", "ДО ВИДАЧІ"),
     documents.WITHDRAWAL: _Wording("ВИДАЧА ГОТІВКИ", PAYOUT, "Видача готівки"),

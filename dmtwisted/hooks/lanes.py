@@ -142,19 +142,24 @@ class Lane:
             return
         self._queue.append(message)
         self._read = message.place
-        self.wake()
+        self._came()
 
     def passed(self, place: int) -> None:
         """Everything up to ``place`` was offered."""
         if self.behind:
-            self.wake()
+            self._came()
         elif not self._queue and not self.busy:
             self.at = self._read = max(self.at, place)
 
     def left_out(self) -> None:
         """Something was read without the events of this device: it was another service's, for a moment at least."""
         self.behind = True
-        self.wake()
+        self._came()
+
+    def _came(self) -> None:
+        """There is more; while the next try waits for its pause, that changes nothing."""
+        if self._next is None:
+            self.wake()
 
     def note(self) -> None:
         """Take what was passed into the cursor."""

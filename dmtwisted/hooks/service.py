@@ -27,7 +27,7 @@ from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.service_settings import ServiceSettings
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import HookCursor, LetterRow, StoreFailed
-from protocols.errors import WireError
+from protocols.errors import NotReached, WireError
 from protocols.webhooks import headers
 
 TEST = "webhook.test"
@@ -229,6 +229,8 @@ class Hooks:
             answered = await (await self._clock.aside(_posting)).post(
                 self._reactor, subscriber.url, signed, body, subscriber.allow_local, subscriber.ca, self.line
             )
+        except NotReached as error:
+            return 0, None, "", f"the receiver is not reached: {error.reason}"
         except (WireError, SecretsError, ValueError) as error:
             return 0, None, "", str(error) or type(error).__name__
         why = "" if answered.taken else f"the receiver answered {answered.status}"

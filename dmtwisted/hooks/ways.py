@@ -275,7 +275,8 @@ class Way:
         """What waits here."""
         lanes, now = list(self._lanes.values()), self.clock.now()
         queued = [message for lane in lanes for message in lane.waiting]
-        failing = [lane.cursor for lane in lanes if lane.cursor.attempts]
+        # Of a lane whose last event is dead nothing waits any more.
+        failing = [lane.cursor for lane in lanes if lane.cursor.attempts and (lane.waiting or lane.behind)]
         first = min(failing, key=lambda cursor: cursor.since, default=None)
         due = [max(cursor.due, self._until) for cursor in failing if max(cursor.due, self._until) > now]
         return Waiting(

@@ -56,11 +56,6 @@ class Receiver:
         self._server.server_close()
         self._thread.join()
 
-    def tags(self) -> set[str]:
-        """The tags of callers in what came."""
-        with self.lock:
-            return {got.event["data"].get("tag", "") for got in self.got}
-
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True

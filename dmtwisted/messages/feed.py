@@ -37,10 +37,11 @@ KEPT = 1 << 20
 
 
 class Batch(NamedTuple):
-    """The next messages, and the place up to which they are all."""
+    """The next messages, and the place up to which they are all; whether retention has removed others of them."""
 
     messages: list[Message]
     until: int
+    gone: bool = False
 
 
 class Feed:
@@ -69,7 +70,8 @@ class Feed:
     async def resume(self, name: str) -> tuple[int, bool]:
         """The place at which a reader goes on that knows the message with this id, and whether it missed some.
 
-        What retention has removed is missed. An id that is not of this store, as after a restore, goes on at the end.
+        Only a place that retention has removed is known to have missed some; `read` tells what else is gone. An id
+        that is not of this store, as after a restore, goes on at the end.
         A place without the rest of an id is taken as it is.
 
         :raises StoreFailed: when the store cannot be read.
@@ -109,7 +111,7 @@ class Feed:
         spent = self._clock.seconds() - begun
         if spent >= STRETCH:
             await deferLater(self._clock, min(spent, LOOK_S))
-        return Batch([message for message in made if message is not None], page.until)
+        return Batch([message for message in made if message is not None], page.until, page.gone)
 
     async def more(self, after: int, seconds: float) -> bool:
         """Wait until there may be something after a place, at most so long; return whether there may be.

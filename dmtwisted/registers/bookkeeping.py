@@ -191,8 +191,11 @@ class Books:
     def after(self, submission: Submission) -> RegisterState:
         """The register as it will be when the document has been accepted."""
         state = self.state.copy()
-        totals.apply(state, submission.document, "", submission.sent)
+        totals.apply(state, submission.document, "", submission.sent, link=self._link(submission))
         return state
+
+    def _link(self, submission: Submission) -> str:
+        return "" if submission.document.place is None else self.channel.link(submission.sent)
 
     # The way of a document, from top to bottom
 
@@ -408,7 +411,8 @@ class Books:
         for submission in submissions:
             document, fiscal_number = submission.document, submission.fiscal_number
             fiscal_numbers[document.number] = fiscal_number
-            totals.apply(after, document, fiscal_number, submission.sent, submission.session)
+            link = self._link(submission)
+            totals.apply(after, document, fiscal_number, submission.sent, submission.session, link)
             if info is None:
                 info = infos.document_info(document, fiscal_number, after)
         after.unheard = self.unheard.stored()

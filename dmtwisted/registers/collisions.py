@@ -21,13 +21,24 @@ from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.kept import Doubt
 from dmtwisted.registers.totals import LostOnline, RegisterState
 from dmtwisted.requests import TaskRequest
-from dmtwisted.results import Refused, Res, in_language
+from dmtwisted.results import Refused, Res, Text, in_language
 from dmtwisted.store.restored import compared, read_mark
 from dmtwisted.store.values import OperationRow, State
 from dmtwisted.wording import wording
 
 STALE_MS = 15 * 60 * 1000
 """From this age on a document that is sent late gets a new time; half of what the tax service may allow."""
+
+OTHER_PROTOCOL = Text(
+    "зміну чи офлайн-сесію розпочато за іншим протоколом: поверніть його і завершіть її",
+    "the shift or offline session was begun by another protocol: set that one again and end it",
+)
+
+MOST_COMPARED = 100
+"""Documents made offline that are compared at once."""
+
+CANNOT_BEGIN = frozenset({Res.SHIFT_MUST_BE_CLOSED, Res.COLLISION_UNSOLVABLE})
+"""Why a register may not begin on a channel, as its tax service has answered."""
 
 _EXPECTED = re.compile(r"дорівнювати\D{0,3}(\d+)")
 """The number that the tax service expects, at the end of its refusal (docs/reference/tax-service.md#numbers)."""
@@ -53,8 +64,8 @@ class Collisions:
             return
         books.stored, books.guessed = None, False
         await books.read()
-        if books.is_new:
-            books.state = await self._first_state()
+        if books.is_new or self._channel.closes == (books.state.local is not None):
+            books.state = await self._first_state(books.state)
         unresolved = await books.unresolved()
         if books.state.lost is not None and books.state.offline is None:
             unresolved = await self._take_back(books.state.lost, unresolved)
@@ -75,18 +86,23 @@ class Collisions:
         if differs:
             raise Refused(Res.COLLISION_DIFFERS)
 
-    async def _first_state(self) -> RegisterState:
-        """A register without documents; the tax service knows its next number, as another program may have used it.
+    async def _first_state(self, state: RegisterState) -> RegisterState:
+        """``state``, of a register that has no documents on its channel, with the numbers that are expected there.
 
-        Until the tax service can be asked the number is a guess, and a wrong guess is refused there.
+        The tax service knows them, as another program may have used the register. Until it can be asked they are a
+        guess, and a wrong guess is refused there.
         """
-        if not self._channel.remote:
-            return RegisterState()
+        if not self._books.is_new and (state.shift_open or state.offline is not None):
+            raise Refused(Res.SHIFT_MUST_BE_CLOSED, note=OTHER_PROTOCOL)
+        if not self._channel.remote and self._channel.closes:
+            return state
         try:
-            return RegisterState(next_number=await self._channel.first_number())
-        except Refused:
+            return await self._channel.beginning(state)
+        except Refused as refused:
+            if refused.res in CANNOT_BEGIN:
+                raise
             self._books.guessed = True
-            return RegisterState()
+            return state
 
     async def _take_back(self, lost: LostOnline, unresolved: list[OperationRow]) -> list[OperationRow]:
         """Open the operation again that was let go for a session that never began; all that is open then."""
@@ -175,6 +191,9 @@ class Collisions:
         mark = await read_mark(self._store)
         if mark is None or self._n not in mark.registers:
             return
+        if not self._channel.closes:
+            await self._compare_chain()
+            return
         theirs, ours = await self._channel.first_number(), self._books.state.next_number
         # A smaller number is right: documents of an offline session may not have been handed in at that moment.
         if theirs > ours:
@@ -188,6 +207,25 @@ class Collisions:
             raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=wording(why))
         await compared(self._store, self._n)
         self.log.info("{device} agrees with its tax service on the number {ours}", device=self._name, ours=ours)
+
+    async def _compare_chain(self) -> None:
+        """As `_compare`, where documents name the one before: the tax service's last document is one of ours.
+
+        While documents made offline wait it is any of them, or the one before the session.
+        """
+        tip, state = await self._channel.tip(), self._books.state
+        known = {state.chain}
+        after = state.offline.first if state.offline is not None else state.next_number
+        while tip not in known:
+            waiting = await self._store.sent_documents(self._n, after, MOST_COMPARED)
+            if not waiting:
+                self.log.error("{device}: the restored database lacks documents", device=self._name)
+                why = "restored from a backup: the tax service has a last document that is not in it"
+                raise Refused(Res.COLLISION_UNSOLVABLE, aq_errortxt=wording(why))
+            known |= {self._channel.before(sent) for _, sent in waiting}
+            after = waiting[-1][0] + 1
+        await compared(self._store, self._n)
+        self.log.info("{device} agrees with its tax service on the last document", device=self._name)
 
     async def _make_again(self) -> None:
         """Make the document offline for which the session began: same tag, content and answer, another number."""

@@ -34,13 +34,13 @@ from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.shift import shift
 from dmtwisted.registers.terms import Calendar, Terms
 from dmtwisted.registers.texts import check_cashier, check_pay
-from dmtwisted.registers.totals import RECEIPTS, RegisterState
+from dmtwisted.registers.totals import RECEIPTS, RegisterState, Session
 from dmtwisted.requests import FiscalRequest, PayRequest, ReceiptRequest, TaskRequest, malformed
 from dmtwisted.results import Refused, Res, Text, one_of
 from protocols.fiscal.offline import control_number, fiscal_number
 
 NUMBERS_FOR_CLOSING = 2
-"""Offline numbers that are reserved for a Z and the closing of its shift."""
+"""Offline numbers that are reserved for a Z and the closing of its shift; on protocol B of the session."""
 
 LEAST_KEY_DAYS = 3
 """Days for which the signing key must still be valid when the register goes offline (specification 8)."""
@@ -152,7 +152,8 @@ class Drafting:
             raise Refused(Res.ALREADY_OFFLINE)
         if not self._settings.offline_allowed:
             raise Refused(Res.OFFLINE_FORBIDDEN)
-        if state.session is None:
+        # One more is that of this document.
+        if state.offline_numbers_left <= NUMBERS_FOR_CLOSING + 1:
             raise Refused(Res.NO_OFFLINE_NUMBERS)
         if key_days is not None and key_days < LEAST_KEY_DAYS:
             raise Refused(Res.KEY_EXPIRES_SOON)
@@ -167,7 +168,11 @@ class Drafting:
         """
         assert state.offline is not None
         document = msgspec.structs.replace(lost, number=state.next_number, at=state.offline.since)
-        return self._numbered_offline(document, state)
+        return self._numbered_offline(_in_its_place(document, state), state)
+
+    def numbers(self, state: RegisterState) -> Document:
+        """The document that asks for offline numbers, on protocol B."""
+        return self._document(documents.NUMBERS, _management(self._name), state)
 
     def offline_end(self, state: RegisterState, source: str = "") -> Document:
         """The document with which the register comes back.
@@ -192,6 +197,8 @@ class Drafting:
             dtype=self._dtype,
             **parts,
         )
+        if state.local is not None:
+            document = _in_its_place(document, state)
         if state.offline is None and kind != documents.OFFLINE_BEGIN:
             return document
         return self._numbered_offline(document, state)
@@ -213,6 +220,8 @@ class Drafting:
                 raise Refused(Res.OFFLINE_TOO_LONG, note=Text(f"понад {hours} год", f"over {hours} h"))
             if month_spent(state, document.at) > LONGEST_MONTH_OFFLINE:
                 raise Refused(Res.TAX_SERVICE_BLOCKED)
+        if not session.id:
+            return msgspec.structs.replace(document, offline=_reserved(session, document))
         hash = "" if offline is None else offline.hash
         control = control_number(
             session.seed,
@@ -309,6 +318,22 @@ _MAKERS: dict[int, Callable[[Drafting, Asked], Document]] = {
 
 _CLOSING = (documents.Z, documents.CLOSE, documents.OFFLINE_END)
 """Documents that may still be made offline when a limit is reached."""
+
+
+def _in_its_place(document: Document, state: RegisterState) -> Document:
+    """``document`` with its number within the shift, after the document before it (protocol B)."""
+    place = 0 if document.kind == documents.OPEN else state.local
+    return msgspec.structs.replace(document, place=place, previous=state.chain)
+
+
+def _reserved(session: Session, document: Document) -> OfflineMark:
+    """The next reserved number, for a document of protocol B.
+
+    :raises Refused: 1122 when none is left.
+    """
+    if not session.numbers:
+        raise Refused(Res.OFFLINE_NUMBERS_EXHAUSTED)
+    return OfflineMark(session.numbers[0], document.previous)
 
 
 def caller_of(request: TaskRequest) -> Caller:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 from twisted.logger import Logger
@@ -26,7 +27,7 @@ from dmtwisted.registers.asking import REVOKING_TRIES, Asking, nothing
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books
 from dmtwisted.registers.channels.breaker import COSTLY_S
 from dmtwisted.registers.channels.interface import Away, IFiscalChannel
-from dmtwisted.registers.collisions import Collisions, says_else
+from dmtwisted.registers.collisions import CANNOT_BEGIN, Collisions, says_else
 from dmtwisted.registers.customers import HANDED_OUT, reach_of
 from dmtwisted.registers.drafting import Drafting
 from dmtwisted.registers.infos import CommonInfo
@@ -36,6 +37,7 @@ from dmtwisted.registers.mark_rules import IMarks
 from dmtwisted.registers.marks import marks_of
 from dmtwisted.registers.offline_sessions import OfflineSessions
 from dmtwisted.registers.offline_time import MINUTE, month_spent, offline_left
+from dmtwisted.registers.reserving import Reserving
 from dmtwisted.registers.settings import RegisterSettings, coming, overruled, value_of
 from dmtwisted.registers.terms import Calendar, Terms
 from dmtwisted.registers.totals import BY_ITSELF, UnheardReceipt
@@ -102,6 +104,7 @@ class SoftwareRegister:
         self._unheard = self._books.unheard
         self._collisions = Collisions(self._books, self._drafting)
         self._sessions = OfflineSessions(self._books, self._drafting)
+        self._reserving = Reserving(self._books, self._drafting, settings)
         self._home_error = ""
         # Whether the tax service answered a task that could not hand in everything.
         self._near = False
@@ -172,7 +175,7 @@ class SoftwareRegister:
             else:
                 draft = self._drafting.storno(request, books.state, await self._last_document())
             submissions = [await books.prepare(draft)]
-            if draft.kind == documents.Z:
+            if draft.kind == documents.Z and self._channel.closes:
                 closing = self._drafting.closing(request, books.after(submissions[0]))
                 submissions.append(await books.prepare(closing))
         except Refused:
@@ -198,7 +201,14 @@ class SoftwareRegister:
         if isinstance(done, OperationRow):
             return self._repeat(done, request, fingerprint, language)
         self._unheard.answered(told, like, draft, submissions[0].fiscal_number, fingerprint)
+        if draft.kind == documents.OPEN and self.short:
+            await self._fill(language)
         return self._done(done, draft, submissions[0].fiscal_number)
+
+    async def _fill(self, language: str) -> None:
+        """Ask for offline numbers beside a task that is done: whatever comes of it, the task stays done."""
+        with suppress(Refused):
+            await self._reserving.fill(language)
 
     async def _with_receipts(self, draft: Document) -> Document:
         """A return or a part payment with what the stored receipts that it names say."""
@@ -323,7 +333,7 @@ class SoftwareRegister:
             await self.resolve()
         except Refused as refused:
             # Status and number are answered even while a collision cannot be repaired; then with a warning.
-            if fiscal.task not in (STATUS, NUMBER) or refused.res not in OPEN_COLLISIONS:
+            if fiscal.task not in (STATUS, NUMBER) or refused.res not in (*OPEN_COLLISIONS, *CANNOT_BEGIN):
                 raise
             warnings.append(Warning.of(refused.res, language))
         info, form = await self._local.perform(request, fiscal, self._books.state)
@@ -424,6 +434,8 @@ class SoftwareRegister:
             raise Refused(Res.ONLINE_REQUEST_IMPOSSIBLE)
         await self._sessions.end(language, source)
         self._home_error = ""
+        if self.short:
+            await self._fill(language)
 
     async def _home_first(self, request: TaskRequest, language: str) -> None:
         """Come back online before a document is made, if the tax service answers and the caller's time is enough.
@@ -482,6 +494,17 @@ class SoftwareRegister:
         """Whether its link is checked while it is online: see `IRegister`."""
         state = self._books.state
         return self._channel.remote and self._settings.offline_allowed and state.shift_open and state.offline is None
+
+    @property
+    def short(self) -> bool:
+        """Whether offline numbers should be asked for: see `Reserves`."""
+        return self._reserving.short
+
+    async def stock_up(self, language: str) -> None:
+        """Ask for offline numbers: see `Reserves`."""
+        self._asking.begin(caller=False)
+        await self.resolve()
+        await self._reserving.fill(language)
 
     @property
     def probe_s(self) -> float:

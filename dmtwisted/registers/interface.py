@@ -10,7 +10,7 @@ from zope.interface import Attribute, Interface
 
 from dmtwisted.documents.documents import Receipt
 from dmtwisted.documents.model import Element
-from dmtwisted.registers.channels.interface import OutletRecord, SaidOfKey
+from dmtwisted.registers.channels.interface import OutletRecord, ProtocolFound, SaidOfKey
 from dmtwisted.registers.totals import UnheardReceipt
 from dmtwisted.requests import ReceiptRequest, TaskRequest
 from dmtwisted.results import Text
@@ -162,6 +162,21 @@ class OnALine(Protocol):
 
 
 @runtime_checkable
+class Reserves(Protocol):
+    """A register that may need offline numbers reserved in advance."""
+
+    @property
+    def short(self) -> bool:
+        """Whether they should be asked for now."""
+
+    async def stock_up(self, language: str) -> None:
+        """Ask for them, in a turn of the device.
+
+        :raises Refused: when it is not known what became of the question, or of an earlier document.
+        """
+
+
+@runtime_checkable
 class TellsMarks(Protocol):
     """A register that tells a marks service what it sold."""
 
@@ -208,6 +223,14 @@ class TaxServiceRegister(Protocol):
         """The outlets and registers that the key may be used for, as the tax service has them.
 
         :raises Refused: as the key is, or as the tax service answers.
+        """
+
+    async def find_protocol(self, other_url: str, language: str) -> ProtocolFound:
+        """Ask both servers of the tax service which of them knows the register; nothing is changed.
+
+        :param other_url: the address of the server that the settings do not name; empty: its usual one, or none for
+            a register that works with a simulator.
+        :raises Refused: 1093 without a fiscal number, and as the key is.
         """
 
     async def ahead(self) -> float | None:

@@ -14,6 +14,9 @@ What is stored on the way offline, and what happens if the power goes after each
 
 On the way back online the tax service is asked each time what it has under the opening document's number, and that
 decides. Only the bytes of both opening documents have to be kept; step 2 stored them.
+
+On protocol B no document revokes another one: if the lost sale is the last document of the tax service at the return,
+it is deleted there before the opening document is sent (docs/reference/tax-cabinet.md#offline).
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import msgspec
 
 from dmtwisted.crash_points import reached
 from dmtwisted.documents import documents
-from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, SALE, WITHDRAWAL, Document
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers.channels.interface import Absent, Accepted, IFiscalChannel
 from dmtwisted.registers.kept import ABSENT, REVOKED, UNKNOWN, OnlineCopy, Revocation, decode, with_copy
 from dmtwisted.registers.totals import LostOnline, RegisterState
@@ -32,9 +35,6 @@ from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.interface import IStore
 from dmtwisted.store.values import OperationQuery, OperationRow
 from dmtwisted.wording import wording
-
-REVOCABLE = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL})
-"""Documents that may be revoked: those that move money."""
 
 
 class OnlineCopyRecord(msgspec.Struct):
@@ -53,17 +53,19 @@ def begin_key(first: int) -> str:
     return f"{documents.OFFLINE_BEGIN} {first}"
 
 
-def revocable(operation: OperationRow, state: RegisterState) -> Document | None:
+def revocable(operation: OperationRow, state: RegisterState, kinds: frozenset[str]) -> Document | None:
     """The document of ``operation`` if it may be made again offline; `None`: the tax service has to be asked first.
 
     Without a tag of the caller's its repeat could not be told from another sale, so it waits too.
+
+    :param kinds: of documents that may be revoked.
     """
     if len(operation.documents) != 1 or state.offline is not None or not state.shift_open:
         return None
     row = operation.documents[0]
     document = documents.decode(row.value)
     online = document.offline is None and not row.fiscal_number
-    fits = document.kind in REVOCABLE and document.number == state.next_number and not document.caller.untagged
+    fits = document.kind in kinds and document.number == state.next_number and not document.caller.untagged
     return document if online and fits else None
 
 
@@ -98,13 +100,16 @@ async def begin_to_send(store: IStore, channel: IFiscalChannel, lost: Revocation
         # It arrived before, in the form that was right then.
         return plain
     if isinstance(found, Absent):
-        await _note(store, lost.operation, OnlineCopy(again=first + 1, became=ABSENT))
+        await _note(store, lost.operation, OnlineCopy(again=first + 1, became=ABSENT), unless=REVOKED)
         return plain
     if found.res is Res.COLLISION_UNSOLVABLE:
         found = await channel.probe(first, lost.sent)
         if isinstance(found, Accepted):
             await _note(store, lost.operation, OnlineCopy(first + 1, REVOKED, found.fiscal_number))
-            return lost.revoking
+            if lost.revoking:
+                return lost.revoking
+            await channel.withdraw(found.fiscal_number)
+            return plain
         if isinstance(found, Absent):
             raise Refused(
                 Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(f"the server is not sure about document {first}")
@@ -112,10 +117,16 @@ async def begin_to_send(store: IStore, channel: IFiscalChannel, lost: Revocation
     raise Refused(found.res, aq_errortxt=wording(found.why))
 
 
-async def _note(store: IStore, n: int, copy: OnlineCopy) -> None:
-    """Keep what became of the online copy, for people, before the opening document is sent."""
+async def _note(store: IStore, n: int, copy: OnlineCopy, unless: str = "") -> None:
+    """Keep what became of the online copy, for people, before the opening document is sent.
+
+    :param unless: what was kept before and stays: a copy that was deleted is absent from then on.
+    """
     found = await store.find_operations(OperationQuery(n=n))
     for operation in found.operations:
+        known = decode(operation.request).online_copy
+        if known is not None and known.became == unless:
+            continue
         noted = with_copy(operation.request, copy)
         if operation.request != noted:
             await store.note(n, noted)

@@ -9,6 +9,7 @@ import msgspec
 from twisted.logger import Logger
 
 from dmtwisted.crash_points import reached
+from dmtwisted.documents.documents import Document
 from dmtwisted.registers import totals
 from dmtwisted.registers.bookkeeping import UNTAGGED, Books
 from dmtwisted.registers.channels.interface import Rejected, Unknown
@@ -57,12 +58,16 @@ class OfflineSessions:
         if ask_s and await books.asking.there(ask_s):
             raise Refused(Res.OFFLINE_FORBIDDEN, note=wording("the tax service answers"))
         if lost is not None:
-            assert opening.offline is not None
-            mark = msgspec.structs.replace(opening.offline, revokes=True)
-            revoking = await self._channel.prepare(msgspec.structs.replace(opening, offline=mark))
+            revoking = b"" if opening.place is not None else await self._revoking(opening)
             submission.revocation = Revocation(lost.n, lost.documents[0].sent, revoking)
             await self._let_go(lost)
         await books.fiscalise([submission], UNTAGGED, begin_key(opening.number), b"", language)
+
+    async def _revoking(self, opening: Document) -> bytes:
+        """The opening document that revokes the last online one."""
+        assert opening.offline is not None
+        mark = msgspec.structs.replace(opening.offline, revokes=True)
+        return await self._channel.prepare(msgspec.structs.replace(opening, offline=mark))
 
     async def _let_go(self, operation: OperationRow) -> None:
         """Free tag and number of a document that is to be made again offline; the state keeps what it was."""
@@ -90,7 +95,8 @@ class OfflineSessions:
     async def begin_without(self, refused: Refused) -> bool:
         """Go offline though a document may have arrived, if that may be now; `False`: the refusal stands."""
         unresolved = await self._books.unresolved()
-        lost = unresolved[0] if len(unresolved) == 1 and revocable(unresolved[0], self._books.state) else None
+        kinds, one = self._channel.revocable, len(unresolved) == 1
+        lost = unresolved[0] if one and revocable(unresolved[0], self._books.state, kinds) else None
         mark = await read_mark(self._store)
         if lost is None or (mark is not None and self._n in mark.registers) or await self._channel.answers():
             return False
@@ -107,8 +113,8 @@ class OfflineSessions:
         """
         offline, session = self._books.state.offline, self._books.state.session
         assert offline is not None and session is not None
-        first = offline.first
-        waiting = await self._store.sent_documents(self._n, max(first, self._there + 1), PACKAGE)
+        first, batch = offline.first, int(self._channel.batch or PACKAGE)
+        waiting = await self._store.sent_documents(self._n, max(first, self._there + 1), batch)
         if not waiting:
             return False
         package = [sent for _, sent in waiting]
@@ -129,7 +135,7 @@ class OfflineSessions:
         if isinstance(outcome, Unknown):
             raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(outcome.why))
         self._there = waiting[-1][0]
-        return len(waiting) == PACKAGE
+        return len(waiting) == batch
 
     async def end_soon(self, language: str) -> bool:
         """End the session for a task that waits, if everything can be handed in within `HOME_S`.

@@ -37,11 +37,22 @@ class LastDocument(msgspec.Struct, omit_defaults=True):
     kind: str = ""
 
 
-class Session(msgspec.Struct, frozen=True):
-    """An offline session that the tax service has granted, for when the register has to go offline."""
+class Session(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An offline session that the tax service has granted, for when the register has to go offline.
+
+    On protocol A numbers are calculated from ``id`` and ``seed``; on protocol B both are empty.
+    """
 
     id: str
     seed: str
+    numbers: tuple[str, ...] = ()
+    """On protocol B: the reserved numbers that no document has yet."""
+
+    def with_more(self, session: Session | None) -> Session:
+        """These numbers after those of ``session``, each once: the tax service returns unused ones again."""
+        if session is None or not session.numbers:
+            return self
+        return replace(self, numbers=tuple(dict.fromkeys((*session.numbers, *self.numbers))))
 
 
 class OfflineMonth(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -108,6 +119,10 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
 
     next_number: int = 1
     """The local number of the next document."""
+    local: int | None = None
+    """On protocol B: the number of the next document within its shift."""
+    chain: str = ""
+    """On protocol B: the hash of the last document."""
     z_number: int = 0
     """The number of the last Z."""
     shift_open: bool = False
@@ -138,6 +153,8 @@ class RegisterState(msgspec.Struct, omit_defaults=True):
         """How many documents can still be made offline."""
         if self.session is None:
             return 0
+        if not self.session.id:
+            return len(self.session.numbers)
         return SESSION_NUMBERS - (self.offline.ordinal if self.offline is not None else 0)
 
     def report(self) -> ShiftTotals:
@@ -158,7 +175,12 @@ decode = msgspec.json.Decoder(RegisterState).decode
 
 
 def apply(
-    state: RegisterState, document: Document, fiscal_number: str, sent: bytes, session: Session | None = None
+    state: RegisterState,
+    document: Document,
+    fiscal_number: str,
+    sent: bytes,
+    session: Session | None = None,
+    link: str = "",
 ) -> None:
     """Change ``state`` by ``document``, accepted as ``fiscal_number``.
 
@@ -166,10 +188,13 @@ def apply(
 
     :param sent: its signed bytes, whose hash is in the next offline document.
     :param session: an offline session that was granted with the acceptance.
+    :param link: on protocol B: its hash, which the next document names.
     """
     kind = document.kind
     if session is not None:
-        state.session = session
+        state.session = session.with_more(state.session)
+    if document.place is not None:
+        _go_on(state, document, link)
     if kind == documents.OFFLINE_BEGIN:
         by_itself = document.caller.source == BY_ITSELF
         lost = state.lost.operation if state.lost is not None else 0
@@ -187,6 +212,9 @@ def apply(
         if kind != documents.OFFLINE_BEGIN:
             state.lost = None
     state.next_number, state.voids = document.number + 1, ()
+    if kind == documents.NUMBERS:
+        # Nobody asked for it, so the last document and the shift's range stay.
+        return
     state.last = LastDocument(document.number, fiscal_number, document.caller.task, kind)
     if kind == documents.OPEN:
         state.shift_open = True
@@ -208,8 +236,21 @@ def apply(
         _count(state, kind, document, 1)
     elif kind == documents.Z:
         state.z_number = document.shift
+        if document.place is not None:
+            state.shift_open = False
     elif kind == documents.CLOSE:
         state.shift_open = False
+
+
+def _go_on(state: RegisterState, document: Document, link: str) -> None:
+    """The numbers and the chain of a register on protocol B (docs/reference/tax-cabinet.md#numbers)."""
+    assert document.place is not None
+    state.chain = link
+    # A question for numbers has the next document's number and leaves it free.
+    state.local = document.place + (document.kind != documents.NUMBERS)
+    if document.offline is not None and state.session is not None:
+        left = tuple(number for number in state.session.numbers if number != document.offline.number)
+        state.session = replace(state.session, numbers=left)
 
 
 def _spent(month: OfflineMonth, session: Offline) -> OfflineMonth:

@@ -32,10 +32,10 @@ _EVENTS = (
     "SELECT s.n, s.device_n, s.chain, s.event, CASE WHEN EXISTS (SELECT 1 FROM seal l "
     "WHERE l.operation_n = s.operation_n AND l.n > s.n AND l.event > 0 AND l.content <> s.content) "
     "THEN 0 ELSE 1 END, {operation}, {paper} FROM (SELECT {first}s.n, s.device_n, s.operation_n, s.content, s.chain, "
-    "s.event FROM seal s JOIN operation p ON p.n = s.operation_n "
+    "s.event FROM seal s "
     "WHERE s.n > {mark} AND s.n <= {mark} AND s.event > 0{devices} AND NOT EXISTS (SELECT 1 FROM seal e "
     "WHERE e.operation_n = s.operation_n AND e.n < s.n AND e.event > 0 AND e.content = s.content) "
-    "ORDER BY s.n{last}) s JOIN operation o ON o.n = s.operation_n "
+    "ORDER BY s.n{last}) s LEFT JOIN operation o ON o.n = s.operation_n "
     "LEFT JOIN document d ON d.operation_n = o.n ORDER BY s.n, d.n"
 )
 
@@ -45,6 +45,8 @@ _HEAD = 5
 
 def events_between(mark: str, empty: str, devices: Sequence[int], first: str = "", last: str = "") -> str:
     """The statement for the events after one place up to another one, of some devices or of all.
+
+    An event whose operation retention has removed is a row too: who reads has missed it.
 
     :param mark: stands for a value.
     :param empty: how the server writes no bytes.
@@ -67,9 +69,12 @@ def page_of(rows: Iterable[tuple[Any, ...]], limit: int, end: int, chain: bytes,
     :param kept: makes the text again of what the store keeps for it.
     :raises StoreFailed: when a row is damaged.
     """
-    found: dict[int, EventRow] = {}
+    found: dict[int, EventRow | None] = {}
     for row in rows:
         n, device_n, seal, code, last = row[:_HEAD]
+        if row[_HEAD] is None:
+            found[n] = None
+            continue
         event = found.get(n)
         if event is None:
             if code not in _STATES:
@@ -81,5 +86,5 @@ def page_of(rows: Iterable[tuple[Any, ...]], limit: int, end: int, chain: bytes,
             event.operation.documents.append(
                 DocumentRow(number, kind, shift, at, total, State(state), kept(fiscal_number), b"", b"")
             )
-    events = list(found.values())
-    return EventPage(events, events[-1].n if len(events) >= limit else end, chain)
+    events = [event for event in found.values() if event is not None]
+    return EventPage(events, max(found) if len(found) >= limit else end, chain, len(events) < len(found))

@@ -254,7 +254,7 @@ class IStore(ABC):
 
         The places of a device are in the order of its outcomes, and no event appears at or before ``until`` later.
         One question looks at a bounded number of rows, so there may be more although it found none: then ``until`` is
-        beyond ``after``. An operation that retention has removed is no event any more.
+        beyond ``after``. An operation that retention has removed is no event any more, only ``gone``.
         """
 
     @_reads

@@ -390,11 +390,13 @@ class EventPage(msgspec.Struct, frozen=True, array_like=True):
 
     ``until`` is the place up to which they are all that there are, and ever will be: the next question goes on there.
     ``chain`` is the chain hash at the place that was asked for, empty when no seal is there (any more).
+    ``gone``: retention has removed what others among them told of.
     """
 
     events: list[EventRow]
     until: int
     chain: bytes
+    gone: bool = False
 
 
 class EventPlace(msgspec.Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""The reactor, loaded without the TLS library."""
+"""The reactor and the web server, loaded without libraries that they do not need here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 LIBRARY = ("OpenSSL", "OpenSSL.SSL", "OpenSSL.crypto")
 """The modules by which Twisted finds the library."""
@@ -29,3 +30,11 @@ def without_tls() -> Iterator[None]:
     finally:
         for name in hidden:
             del sys.modules[name]
+
+
+def without_http2() -> None:
+    """Let no web server of this process load HTTP/2: it would offer it unasked under TLS, and takes 2 MB.
+
+    To be called before `twisted.web.http` is imported. Our calls to others find the library as before.
+    """
+    cast(dict[str, Any], sys.modules).setdefault("twisted.web._http2", None)

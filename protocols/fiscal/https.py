@@ -188,6 +188,7 @@ class ServerEndpoints:
     :param roots: certificates to trust besides the machine's (the setting `server_ca`).
     :param patience: seconds to connect, with TLS.
     :param line: makes the endpoint of a host and port; TCP by name when absent.
+    :param spoken: what TLS offers to speak, as ALPN names it.
     """
 
     def __init__(
@@ -196,9 +197,10 @@ class ServerEndpoints:
         roots: list[X509] | None = None,
         patience: float = CONNECT_S,
         line: Callable[[str, int], IStreamClientEndpoint] | None = None,
+        spoken: list[bytes] | None = None,
     ) -> None:
         self._clock: IReactorTime = reactor
-        self._patience = patience
+        self._patience, self._spoken = patience, spoken
         self._line = line or (lambda host, port: HostnameEndpoint(reactor, host, port, attemptDelay=BETWEEN_S))
         self._trust: Any = ExtraRoots(roots) if roots else platformTrust()
 
@@ -206,7 +208,9 @@ class ServerEndpoints:
         """The endpoint for one address."""
         host = uri.host.decode("ascii")
         line = self._line(host, uri.port)
-        trust = optionsForClientTLS(host, trustRoot=self._trust) if uri.scheme == b"https" else None
+        trust = None
+        if uri.scheme == b"https":
+            trust = optionsForClientTLS(host, trustRoot=self._trust, acceptableProtocols=self._spoken)
         return ReadyEndpoint(line, self._clock, trust, self._patience)
 
 

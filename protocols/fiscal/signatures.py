@@ -20,7 +20,7 @@ class Signed:
     """A verified message.
 
     ``key`` is the signer's key identifier in hex, empty for unsigned content; ``stamped`` the moment of the time
-    stamp.
+    stamp, ``at`` the one that the signer states.
     """
 
     content: bytes
@@ -28,6 +28,7 @@ class Signed:
     name: str = ""
     """The signer's name in the certificate."""
     stamped: datetime | None = None
+    at: datetime | None = None
 
 
 Sign = Callable[[bytes], Awaitable[bytes]]

@@ -46,27 +46,14 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 @dataclass
-class OfflineRecord:
-    """The state of a register's offline sessions."""
+class OfflineTime:
+    """How long a register was offline, by its documents (docs/reference/tax-service.md#offline-limits)."""
 
-    id: str = ""
-    """The granted session; empty before the first opening of a shift."""
-    seed: str = ""
-    """Its secret."""
-    ordinal: int = 0
-    """Documents of that session at the server."""
-    hash: str = ""
-    """Of its last document; empty after its opening document."""
     since: datetime | None = None
     last_settlement: datetime | None = None
     last: datetime | None = None
     months: dict[str, float] = field(default_factory=dict)
-    """Minutes offline by month, ``yyyymm``."""
-
-    @property
-    def under_way(self) -> bool:
-        """Whether the session is open at the server."""
-        return self.ordinal > 0
+    """Minutes offline by month, ``yyyymm``; a session counts in the month in which it began."""
 
     @property
     def minutes(self) -> float:
@@ -84,6 +71,40 @@ class OfflineRecord:
     def too_long(self) -> bool:
         """Whether the session or the month is longer than allowed."""
         return self.minutes > LONGEST_SESSION_MIN or self.month_minutes() > LONGEST_MONTH_MIN
+
+    def note(self, kind: str, issued: datetime) -> None:
+        """Count a document of the session."""
+        self.last = issued
+        if kind == Kind.OFFLINE_BEGIN:
+            self.since, self.last_settlement = issued, None
+        elif kind not in UNSETTLED:
+            self.last_settlement = issued
+
+    def end(self) -> None:
+        """End the session; it counts for its month."""
+        if self.since is not None:
+            month = f"{self.since:%Y%m}"
+            self.months[month] = self.months.get(month, 0.0) + self.minutes
+        self.since = self.last_settlement = self.last = None
+
+
+@dataclass
+class OfflineRecord(OfflineTime):
+    """The state of a register's offline sessions."""
+
+    id: str = ""
+    """The granted session; empty before the first opening of a shift."""
+    seed: str = ""
+    """Its secret."""
+    ordinal: int = 0
+    """Documents of that session at the server."""
+    hash: str = ""
+    """Of its last document; empty after its opening document."""
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the session is open at the server."""
+        return self.ordinal > 0
 
     def faults(self, claim: Claim, register: str) -> Iterator[str]:
         """What is wrong with a claim as the next document of the session."""
@@ -114,19 +135,12 @@ class OfflineRecord:
         """Add a registered document with its own ``hash``."""
         self.ordinal += 1
         self.hash = "" if claim.kind == Kind.OFFLINE_BEGIN else hash
-        self.last = claim.issued
-        if claim.kind == Kind.OFFLINE_BEGIN:
-            self.since, self.last_settlement = claim.issued, None
-        elif claim.kind not in UNSETTLED:
-            self.last_settlement = claim.issued
+        self.note(claim.kind, claim.issued)
 
     def grant(self, id: str) -> None:
-        """Grant the session ``id``; the previous one is closed and counts for its month."""
-        if self.since is not None:
-            month = f"{self.since:%Y%m}"
-            self.months[month] = self.months.get(month, 0.0) + self.minutes
+        """Grant the session ``id``; the previous one is closed."""
+        self.end()
         self.id, self.seed, self.ordinal, self.hash = id, seed_of(id), 0, ""
-        self.since = self.last_settlement = self.last = None
 
 
 def seed_of(session: str) -> str:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import msgspec
 from twisted.internet.task import Clock
@@ -107,15 +107,25 @@ class RegistrationChange(msgspec.Struct, forbid_unknown_fields=True):
     offline_allowed: bool = True
 
 
-def _operators(server: FiscalServer, change: OperatorsChange) -> None:
+class Changeable(Protocol):
+    """A server that people change: see `FiscalServer`."""
+
+    def block(self, register: int) -> None: ...
+
+    def unblock(self, register: int) -> None: ...
+
+    def change(self, register: int, **members: Any) -> None: ...
+
+
+def _operators(server: Changeable, change: OperatorsChange) -> None:
     server.change(change.register, operators=tuple(Operator(key, key[:8], change.chief) for key in change.keys))
 
 
-def _registered(server: FiscalServer, change: RegistrationChange) -> None:
+def _registered(server: Changeable, change: RegistrationChange) -> None:
     server.change(change.register, closed=change.closed, offline_allowed=change.offline_allowed)
 
 
-DEEDS: Mapping[str, tuple[type[msgspec.Struct], Callable[[FiscalServer, Any], object]]] = {
+DEEDS: Mapping[str, tuple[type[msgspec.Struct], Callable[[Changeable, Any], object]]] = {
     "block": (BlockChange, lambda server, change: server.block(change.register)),
     "unblock": (BlockChange, lambda server, change: server.unblock(change.register)),
     "operators": (OperatorsChange, _operators),

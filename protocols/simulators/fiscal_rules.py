@@ -1,4 +1,4 @@
-"""The state of a register at the tax service, and its next document (docs/reference/tax-service.md#register-states).
+"""The state of a register at the tax service, and its next document (docs/reference/tax-service.md#error-codes).
 
 The simulated server with signed XML and the training service with JSON both use these rules; the caller of
 `Standing.judge` adds its own check of sums. The order of the checks: block, time, local number, register within its

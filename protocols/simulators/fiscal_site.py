@@ -95,7 +95,7 @@ class _Connection:
             self._request.setHeader("content-length", str(len(reply.body)))
 
 
-class _HangUp(Protocol):
+class HangUp(Protocol):
     """Closes a connection at once, before TLS starts."""
 
     def connectionMade(self) -> None:
@@ -126,5 +126,5 @@ class FiscalSite(Site):
         rules = self._server.scenario.document()["rules"]
         if rules and rules[0]["then"] == Then.UNREACHABLE and rules[0]["on"] == "any":
             self._server.scenario.take("any")
-            return _HangUp() if self._behind_tls else None
+            return HangUp() if self._behind_tls else None
         return Site.buildProtocol(self, addr)

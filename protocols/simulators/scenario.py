@@ -24,6 +24,7 @@ OPERATIONS = (
     "expense",
     "storno",
     "z",
+    "numbers",
     "payment",
     "refund",
     "cancel",

@@ -13,11 +13,12 @@ random time something happens to the server:
 ``taken over``  the service itself dies by ``kill -9``, and a second one on the same database goes on with its
                 registers; only when asked for by ``--takeovers``, for it takes half a minute
 
-The service is never restarted. Then the books are compared: what the tills were told, the stored answers, the journal
-in the database, the ledger of the simulated tax service, the X-report; ``dmtwisted db check`` reads every row and
-seal. The server writes durably (``fsync=on``). The
-full disks are small file systems in memory, which only root may make; without them those two are left out, and that
-is said. It needs a PostgreSQL server's programs on this machine.
+The service is never restarted. A subscriber hears of every receipt; around a takeover it takes nothing, so that the
+second service has to send what the first one could not. Then the books are compared: what the tills were told, the
+stored answers, the journal in the database, the ledger of the simulated tax service, the X-report, what came to the
+subscriber; ``dmtwisted db check`` reads every row and seal. The server writes durably (``fsync=on``). The full disks
+are small file systems in memory, which only root may make; without them those two are left out, and that is said. It
+needs a PostgreSQL server's programs on this machine.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ from dmtwisted.lab.children import (
     free_port,
     make_register,
 )
-from dmtwisted.lab.crash.books import Entry, Findings, judge_journal
+from dmtwisted.lab.crash.books import Entry, Findings, Sold, judge_journal
+from dmtwisted.lab.crash.listener import Document, Listener
 from tests.crash.desk import TILLS, Desk, Till, look_up
 from tests.postgres_server import DURABLE, MISSING, Server
 
@@ -64,6 +66,9 @@ TAKEN_OVER = "taken over"
 
 TAKEOVER_PATIENCE = 90.0
 """Seconds in which a second service has to sell on the registers of a dead one; its pause alone is 30."""
+
+AWAY = 1.0
+"""Seconds before a takeover in which the subscriber takes nothing."""
 
 PIECE = bytes(1 << 16)
 
@@ -151,6 +156,11 @@ def service_on(server: Server, state: Path) -> Child:
     return Child("service", config_of(server, state, port), port, state.parent / f"{state.name}.log")
 
 
+def document_of(sale: Sold) -> Document:
+    """The document of a sale."""
+    return sale.register, int(sale.docno), sale.doccode
+
+
 class Once(Event):
     """Set at the second look."""
 
@@ -176,16 +186,31 @@ class Outages(Desk):
         self.refused = 0
         """How often the server itself was seen to have no room."""
         self.panics = 0
+        self.handed_over = 0
+        """Sales of which nobody was told when their service died."""
+        self.listener = Listener()
         self.away = 0.0
         """Seconds that the last blow took, until the server was up again."""
 
     def __enter__(self) -> Self:
         super().__enter__()
+        self.listener.subscribe(self._service)
         # A register at rest, with one receipt that has to be found at all times.
         make_register(self._service, "quiet")
         self._quiet = Till(self._service.port, "quiet", "quiet", 0, TAKEOVER_PATIENCE)
         self._quiet.sell_until(Once())
         return self
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.listener.stop()
+
+    def compare(self) -> None:
+        """Hold all books against each other, and what the subscriber got."""
+        super().compare()
+        documents = [document_of(sale) for sale in self.sold]
+        self._until(lambda: not self.listener.untold(documents))
+        self.found.add(self.listener.judge(documents))
 
     def read_journal(self) -> tuple[dict[str, list[Entry]], Findings]:
         """What the database says."""
@@ -288,18 +313,26 @@ class Outages(Desk):
         state.mkdir()
         # Both services send their documents to one simulated tax service.
         (state / "training").symlink_to(self._state / "training")
+        shutil.copy2(self._state / "secret.key", state)
         other = service_on(self._server, state)
         other.start()
+        self.listener.away.set()
+        time.sleep(AWAY)
         self._service.kill()
+        before = [document_of(sale) for sale in self.sold]
+        self.handed_over += len(self.listener.untold(before))
+        self.listener.away.clear()
         self._service = other
         for till in self._tills:
             till.move_to(other.port)
-        self._until_sold()
+        # Who sells at the second service has moved its register there, and the events that wait.
+        self._until(lambda: len(self.sold) >= len(before) + 2 * TILLS)
+        self._until(lambda: not self.listener.untold(before))
 
-    def _until_sold(self) -> None:
-        """Wait until a till has sold at the second service."""
-        before, deadline = len(self.sold), time.monotonic() + TAKEOVER_PATIENCE
-        while len(self.sold) < before + 2 * TILLS and time.monotonic() < deadline:
+    def _until(self, reached: Callable[[], bool]) -> None:
+        """Wait until it is so, at most as long as a takeover may take."""
+        deadline = time.monotonic() + TAKEOVER_PATIENCE
+        while not reached() and time.monotonic() < deadline:
             time.sleep(0.1)
 
 
@@ -384,6 +417,7 @@ def _rounds(desk: Outages, turns: Sequence[Round]) -> bool:
     print(table(tallies))
     print(f"no room seen {desk.refused} times, panics {desk.panics}")
     print(f"{len(desk.sold)} sales, {desk.found_again} of them had happened and were answered to a repeat")
+    print(f"{desk.listener}; of {desk.handed_over} sales the service told nobody before it died")
     print(desk.found)
     return not desk.found
 

@@ -10,6 +10,10 @@ import msgspec
 
 from protocols.fiscal import command_answers, commands, packages, signing_agent, verdicts
 from protocols.fiscal.bodies import BodyTooLarge, UnreadableBody, restore
+from protocols.fiscal.cabinet import documents as cabinet_documents
+from protocols.fiscal.cabinet.documents_checks import ShiftSums, mac_faults, receipt_faults
+from protocols.fiscal.cabinet.documents_service import decode_numbers, encode_numbers
+from protocols.fiscal.cabinet.documents_z import Z
 from protocols.fiscal.command_answers import BadAnswer
 from protocols.fiscal.commands import BadCommand
 from protocols.fiscal.document_xml import decode, decode_as, encode
@@ -21,6 +25,7 @@ from protocols.fiscal.ticket_xml import Ticket
 from protocols.fiscal.verdicts import Reply
 from tests.fiscal_papers import in_sample_layout
 from tests.fuzz.target import Broken, Target
+from tests.vectors import cabinet
 from tests.vectors import fiscal_documents as vectors
 
 SHAPES = tuple(
@@ -48,6 +53,32 @@ def documents(data: bytes) -> None:
     for again in (written, in_sample_layout(written)):
         if decode(again) != document:
             raise Broken(f"{document!r} was written as {again!r}")
+
+
+def documents_of_cabinet(data: bytes) -> None:
+    """A document of protocol B is read, checked and written as the same, or refused with its errors."""
+    with suppress(DocumentError):
+        decode_numbers(encode_numbers(decode_numbers(data)))
+    try:
+        document = cabinet_documents.decode(data)
+    except DocumentError as error:
+        if not error.faults:
+            raise Broken("a refusal without a fault") from error
+        return
+    list(mac_faults(document, ""))
+    list(receipt_faults(document.dat))
+    content, sums = document.dat.content, ShiftSums()
+    if isinstance(content, Z):
+        list(sums.faults(content))
+    else:
+        sums.add(content)
+    try:
+        written = cabinet_documents.encode(document)
+    except DocumentError:
+        # Documents of others may have letters outside of the code page.
+        return
+    if cabinet_documents.decode(written) != document or cabinet_documents.encode(document) != written:
+        raise Broken(f"{document!r} was written as {written!r}")
 
 
 def tickets(data: bytes) -> None:
@@ -121,6 +152,26 @@ JSON_WORDS = (b'"Command"', b'"NumFiscal"', b'"UID"', b'"ErrorCode"', b"null", b
 
 TARGETS = (
     Target("documents", documents, SAMPLES, XML_WORDS, 8192),
+    Target(
+        "cabinet-documents",
+        documents_of_cabinet,
+        (*(vector.data for vector in cabinet.VECTORS), encode_numbers(("eYme-jhnkWQ",))),
+        (
+            b"<P ",
+            b"<M ",
+            b"<D ",
+            b"<E ",
+            b"<TX ",
+            b"<VD ",
+            b"<CP ",
+            b' NI="',
+            b' SM="',
+            b' T="',
+            b' TX="',
+            b"/>",
+            b"</",
+        ),
+    ),
     Target("tickets", tickets, (vectors.TICKET,), (*XML_WORDS, b"<TICKET", b"<ERRORCODE>", b"<ORDERTAXNUM>")),
     Target("packages", package, (packages.join(SAMPLES[:1]), packages.join((b"a", b"bc"))), (), 512),
     Target("bodies", bodies, (gzip.compress(b"OK", mtime=0), gzip.compress(b"a" * 9999, mtime=0)), (), 512),

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tests.fuzz.target import Target
 
-MODULES = ("terminals", "registers", "printers", "fiscal", "crypto", "rooms", "simulators")
+MODULES = ("terminals", "registers", "printers", "fiscal", "cabinet", "crypto", "rooms", "simulators")
 
 
 def in_module(module: str) -> tuple[Target, ...]:

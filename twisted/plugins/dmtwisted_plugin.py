@@ -32,10 +32,11 @@ class WholeStack:
         everything but the port is done as that user, so that the files belong to that user and missing rights are
         noticed now; only root may open some ports.
         """
-        from dmtwisted.system.reactor import without_tls
+        from dmtwisted.system.reactor import without_http2, without_tls
 
         # A start makes hardly any garbage; the service collects it again when it serves.
         gc.disable()
+        without_http2()
         with without_tls():
             from twisted.internet import reactor
         from dmtwisted.clock import steady_timers

@@ -18,6 +18,7 @@ from dmtwisted.changes import Area
 from dmtwisted.documents.accounts import TABLES
 from dmtwisted.finding.search import SearchRecord
 from dmtwisted.registers.basket import BasketSums
+from dmtwisted.registers.channels.interface import ProtocolFound
 from dmtwisted.store.values import State
 from web.accounts import FORMATS
 from web.answers import Done, Error
@@ -253,6 +254,11 @@ ENTRIES: dict[str, Entry] = {
     f"DELETE {DEVICE}": Entry("devices", {204: ""}),
     f"POST {DEVICE}/check": Entry("devices", {200: Done}),
     f"GET {DEVICE}/tax-objects": Entry("devices", {200: Outlets, 409: Error}),
+    f"GET {DEVICE}/protocol": Entry(
+        "devices",
+        {200: ProtocolFound, 409: Error},
+        query=(Query("other_url", "Address on this machine of a simulator of the other server."),),
+    ),
     f"POST {DEVICE}/go-offline": Entry("devices", {200: ModeChanged}),
     f"POST {DEVICE}/go-online": Entry("devices", {200: ModeChanged}),
     f"POST {DEVICE}/interrupt": Entry("devices", {200: Interrupted}),

@@ -65,7 +65,7 @@ AREAS = (
 """What a change at an address concerns; `dmtwisted.changes` has the details."""
 
 _PLAIN = {documents.OPEN: "shift_open", documents.Z: "shift_closed"}
-_SILENT = (documents.CLOSE,)
+_SILENT = (documents.CLOSE, documents.NUMBERS)
 """Documents that follow another one at once."""
 
 

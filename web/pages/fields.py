@@ -17,7 +17,7 @@ VISIBLE = 5
 
 FIRST = (
     *("interface", "host", "port", "serial_port", "baudrate", "device_file", "queue"),
-    *("server_url", "fiscal_number", "local_number", "shopname", "name", "profile", "merchant", "wait_s"),
+    *("protocol", "server_url", "fiscal_number", "local_number", "shopname", "name", "profile", "merchant", "wait_s"),
 )
 """Settings that most people need, in this order: where the device is, then its names."""
 

@@ -289,6 +289,11 @@ SETTINGS: dict[str, SettingWords] = {
     "printer": _words("Принтер", "Printer", "Назва принтера; порожнє: prn"),
     "auto_cancel": _words("Скасовувати оплату", "Cancel the payment", "Якщо чек остаточно відхилено"),
     # the tax service
+    "protocol": _words(
+        "Протокол податкової",
+        "Tax service's protocol",
+        "Де зареєстровано касу; з’ясує кнопка в розділі ключа. Змінюють, коли зміну закрито",
+    ),
     "server_url": _words("Сервер податкової", "Tax server", "Адреса фіскального сервера"),
     "server_ca": _words(
         "Сертифікати сервера",
@@ -354,6 +359,10 @@ CHOICES: dict[str, dict[object, Text]] = {
         "off": Text("Продати", "Sell"),
         "warn": Text("Продати з попередженням", "Sell with a warning"),
         "refuse": Text("Не продавати", "Refuse"),
+    },
+    "protocol": {
+        "a": Text("А: фіскальний сервер, fs.tax.gov.ua", "A: the fiscal server, fs.tax.gov.ua"),
+        "b": Text("Б: сервер кабінету, prro.tax.gov.ua", "B: the cabinet's server, prro.tax.gov.ua"),
     },
     "pay_codes": {
         "types": Text("Номери видів оплати", "Numbers of the payment types"),

@@ -403,6 +403,7 @@ _W: dict[str, tuple[str, str]] = {
     "kind_storno": ("Сторно", "Storno"),
     "kind_z": ("Z-звіт", "Z-report"),
     "kind_close": ("Закриття зміни", "Shift closing"),
+    "kind_numbers": ("Запит офлайн-номерів", "Request for offline numbers"),
     "kind_offline_begin": ("Початок офлайн-сесії", "Offline session start"),
     "kind_offline_end": ("Кінець офлайн-сесії", "Offline session end"),
     # operations by task
@@ -608,6 +609,7 @@ FOR_SCRIPTS = (
         "wrong_value",
     ),
     *("no_file", "chosen", "installed", "new_key", "key_loaded", "outlet_take", "outlet_none", "merchants"),
+    *(f"protocol_{word}" for word in ("a", "b", "both", "neither", "unknown", "knows", "knows_not", "silent")),
     *("mail_sent", "copied", "not_copied"),
     *("database_whole", "database_damaged", "database_no_check", "doctor_done", "doctor_mended", "log_empty"),
     *(f"action_{action}" for action in range(4)),

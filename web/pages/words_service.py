@@ -324,6 +324,26 @@ SERVICE: dict[str, tuple[str, str]] = {
     "outlets_ask": ("Запитати податкову", "Query the tax service"),
     "outlet_take": ("Обрати", "Choose"),
     "outlet_none": ("Податкова не має об’єктів для цього ключа", "The tax service has no outlets for this key"),
+    "protocol": ("Протокол каси", "The register's protocol"),
+    "protocol_text": (
+        "Податкова має два сервери; касу зареєстровано на одному з них. Ключ запитає обидва.",
+        "The tax service has two servers; the register is registered at one of them. The key asks both.",
+    ),
+    "protocol_ask": ("З’ясувати протокол", "Find out which protocol"),
+    "protocol_a": ("Протокол А, фіскальний сервер", "Protocol A, the fiscal server"),
+    "protocol_b": ("Протокол Б, сервер кабінету", "Protocol B, the cabinet's server"),
+    "protocol_both": (
+        "Касу знають обидва сервери: лишіть реєстрацію на одному",
+        "Both servers know the register: keep one of the registrations",
+    ),
+    "protocol_neither": (
+        "Касу не знає жоден сервер: перевірте номер і ключ",
+        "Neither server knows the register: check number and key",
+    ),
+    "protocol_unknown": ("З’ясувати не вдалося", "It could not be found out"),
+    "protocol_knows": ("знає касу", "knows the register"),
+    "protocol_knows_not": ("не знає каси", "does not know the register"),
+    "protocol_silent": ("не відповів на питання", "did not answer the question"),
     # check-up
     "doctor_text": (
         "Перевіряються конфігурація, файли, диск, годинник, сертифікат, база, ключі, податкова й кожен пристрій, без "

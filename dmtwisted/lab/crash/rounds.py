@@ -234,11 +234,18 @@ class Lab:
             # A till that gave up does not know its outcome, so the books prove nothing.
             tally.add(faults)
             return
+
+        def at_home() -> bool:
+            # Who carried its order out beside the scene may have died a moment later.
+            self._raise_up(faults)
+            return shop.at_home()
+
         try:
             # Offline documents are in no other books before they are submitted.
-            shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
+            shop.wait(at_home, PATIENCE, "the register did not come back online")
             shop.wait(shop.rested, 30, "operations stay unfinished")
             shop.wait(shop.all_told, 60, "the marks service was not told")
+            shop.wait(shop.all_heard, 60, "the subscriber has not heard of every document")
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
             faults.other.append(f"{type(error).__name__}: {error}")

@@ -105,7 +105,7 @@ def handed_on(shop: Shop) -> None:
     """A sale whose event goes to a subscriber, after the till has its answer."""
     sale(shop)
     tag = shop.tasks[-1].tag
-    shop.wait(lambda: tag in shop.receiver.tags(), PATIENCE, "the subscriber did not get the event")
+    shop.wait(lambda: shop.listener.has(tag), PATIENCE, "the subscriber did not get the event")
 
 
 def untagged(shop: Shop) -> None:

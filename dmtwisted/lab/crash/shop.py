@@ -15,7 +15,7 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -36,6 +36,7 @@ from dmtwisted.lab.children import (
 from dmtwisted.lab.crash.books import (
     PERSON,
     Books,
+    Entry,
     Findings,
     HeldMark,
     TillTask,
@@ -46,9 +47,9 @@ from dmtwisted.lab.crash.books import (
     read_journal,
     read_marks,
 )
+from dmtwisted.lab.crash.listener import Document, Listener
 from dmtwisted.lab.crash.parent import Parent
 from dmtwisted.lab.crash.wire import TillConnection
-from dmtwisted.lab.receiver import Receiver
 
 REGISTER, PRINTER, MARKS = "till", "prn", "marks"
 FISCAL_NUMBER = 4_000_000_001
@@ -246,7 +247,7 @@ class Shop:
         self.state = state
         self.parent = Parent(folder / "orders", folder / "parent.log")
         self.service = KilledService(self.parent, state, lasting_port())
-        self.receiver = Receiver()
+        self.listener = Listener()
         # Tills do not wait until it has asked its devices.
         self.service.ready_path = "/health/live"
         self.peers: dict[str, Peer] = {}
@@ -341,9 +342,8 @@ class Shop:
             marks_url=f"http://{HOST}:{marks}",
         )
         upload_key(self.service, self.ids[REGISTER], keys)
-        self._held.callback(self.receiver.stop)
-        subscriber = {"name": "receiver", "url": self.receiver.url, "allow_local": HOST, "events": ["document.made"]}
-        self.ask("POST", "/dm/api/v3/webhooks", subscriber)
+        self._held.callback(self.listener.stop)
+        self.listener.subscribe(self.service)
 
     def _device(self, device: str, kind: str, driver: str, /, **settings: object) -> str:
         return make_device(self.service, device, kind, driver, settings)
@@ -455,6 +455,13 @@ class Shop:
         """Whether the marks service was told everything."""
         return not self.marks()[1]
 
+    def all_heard(self) -> bool:
+        """Whether the subscriber of events has every document of the journal."""
+        return not self.listener.untold(self._documents(read_journal(self.state, may_stay_open="doc")[0]))
+
+    def _documents(self, journal: Mapping[str, Iterable[Entry]]) -> list[Document]:
+        return [(REGISTER, entry.number, entry.fiscal_number) for entry in journal.get(REGISTER, ())]
+
     def compare(self) -> None:
         """Compare all books; the tills do not work meanwhile."""
         journal, found = read_journal(self.state, may_stay_open="doc")
@@ -473,6 +480,7 @@ class Shop:
         )
         found.add(compare_shop(REGISTER, self.tasks, books))
         found.add(compare_marks(self.tasks, *self.marks(), self.peers[MARKS].entries()))
+        found.add(self.listener.judge(self._documents(journal)))
         self.found.add(found)
 
 

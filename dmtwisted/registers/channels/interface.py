@@ -7,12 +7,13 @@ stores the exact bytes before they leave, so a channel can be asked what became 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from zope.interface import Attribute, Interface
 
-from dmtwisted.documents.documents import Document
-from dmtwisted.registers.totals import Session
+from dmtwisted.documents.documents import CASH_IN, CASH_OUT, RETURN, SALE, WITHDRAWAL, Document
+from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.results import Refused, Res, Text, Words
 
 
@@ -82,6 +83,25 @@ class SaidOfKey:
     """Why it said nothing."""
 
 
+class ServerSaid(msgspec.Struct, frozen=True):
+    """What a server of the tax service says of a register; ``knows`` is null when it could not be asked."""
+
+    url: str
+    knows: bool | None
+    text: str
+
+
+class ProtocolFound(msgspec.Struct, frozen=True):
+    """The protocol whose server alone knows a register, and what both servers say.
+
+    ``protocol`` is `unknown` when that is not certain.
+    """
+
+    protocol: Literal["a", "b", "both", "neither", "unknown"]
+    a: ServerSaid
+    b: ServerSaid
+
+
 class IFiscalChannel(Interface):
     """The way of one register to the tax service."""
 
@@ -90,6 +110,10 @@ class IFiscalChannel(Interface):
     unverified = Attribute("Whether answers count whoever signed them, though documents leave this machine.")
     renews = Attribute("Whether what never arrived is sent again as other bytes, those of `again`.")
     dtype = Attribute("1 when documents are fiscal, 0 when they are for training.")
+    closes = Attribute("Whether a document of its own closes a shift after its Z; else the Z does.")
+    batch = Attribute("Documents made offline that are handed in at once, while tasks wait; 0: a package.")
+    revocable = Attribute("Kinds of documents that may be made again offline while their answer is lost.")
+    reserves = Attribute("Offline numbers to have in stock; 0 when the register calculates them.")
 
     async def prepare(document: Document) -> bytes:
         """The exact bytes to send, signed where documents are signed.
@@ -127,8 +151,32 @@ class IFiscalChannel(Interface):
         :raises Refused: when it is not there.
         """
 
+    def link(sent: bytes) -> str:
+        """The hash of ``sent``, which the next document names; empty when online documents form no chain."""
+
+    def before(sent: bytes) -> str:
+        """The hash of the document before ``sent``, which it names; empty when it names none."""
+
+    async def withdraw(fiscal_number: str) -> None:
+        """Have the last online document deleted, which was made again offline, where no document says so.
+
+        :raises Refused: when it is not certain that it is deleted.
+        """
+
     async def first_number() -> int:
         """The local number that the tax service expects next.
+
+        :raises Refused: when it cannot be asked.
+        """
+
+    async def beginning(state: RegisterState) -> RegisterState:
+        """``state``, of a register that has not used this channel, with the numbers that the tax service expects.
+
+        :raises Refused: when it cannot be asked, or the register may not begin there.
+        """
+
+    async def tip() -> str:
+        """The hash of the last document of the tax service; empty when there is none, or no chain.
 
         :raises Refused: when it cannot be asked.
         """
@@ -141,6 +189,37 @@ class IFiscalChannel(Interface):
 
         :raises Refused: when it does not work.
         """
+
+
+class Unchained:
+    """What channels share whose documents do not name the one before."""
+
+    closes = True
+    batch = 0
+    revocable = frozenset({SALE, RETURN, CASH_IN, CASH_OUT, WITHDRAWAL})
+    """Those that move money."""
+    reserves = 0
+
+    def link(self, sent: bytes) -> str:
+        """No document names it: see `IFiscalChannel`."""
+        return ""
+
+    def before(self, sent: bytes) -> str:
+        """It names none: see `IFiscalChannel`."""
+        return ""
+
+    async def withdraw(self, fiscal_number: str) -> None:
+        """The opening of the session revokes the document: see `IFiscalChannel`."""
+
+    async def tip(self) -> str:
+        """There is no chain: see `IFiscalChannel`."""
+        return ""
+
+
+def numbered_from(state: RegisterState, number: int) -> RegisterState:
+    """``state`` of a register that has not used a channel whose documents form no chain, where ``number`` is next."""
+    number = max(number, state.next_number)
+    return msgspec.structs.replace(state, next_number=number, local=None, chain="", session=None)
 
 
 MALFORMED = Text("відповідь неправильної форми", "malformed answer")

@@ -123,13 +123,13 @@ def _refused(fault: Fault) -> Refused:
     return malformed(f"fiscal.receipt.rows[{int(found['row']) - 1}].{_MEMBERS[found['name']]}", wording(fault.text))
 
 
-def _text(text: str, longest: int | None = None) -> str | None:
+def one_line(text: str, longest: int | None = None) -> str | None:
     """``text`` on one line, in characters that the server can read; `None` when it is empty."""
     return writable(" ".join(text.split()), longest) or None
 
 
-_NO_DOCUMENT = Text("податкова не має такого документа", "the tax service has no such document")
-_NO_ITEMS = Text("податкова не приймає чека без товарів", "the tax service takes no receipt without items")
+NO_DOCUMENT = Text("податкова не має такого документа", "the tax service has no such document")
+NO_ITEMS = Text("податкова не приймає чека без товарів", "the tax service takes no receipt without items")
 
 
 def _on_top(name: str) -> Text:
@@ -174,15 +174,15 @@ def _shared(document: Document, desk: Desk) -> dict[str, Any]:
         "uid": str(uuid.uuid4()).upper(),
         "tin": outlet.tin,
         "ipn": outlet.ipn or None,
-        "orgnm": _text(outlet.org_name, 256) or "",
-        "pointnm": _text(outlet.point_name, 256) or "",
-        "pointaddr": _text(outlet.address, 256),
+        "orgnm": one_line(outlet.org_name, 256) or "",
+        "pointnm": one_line(outlet.point_name, 256) or "",
+        "pointaddr": one_line(outlet.address, 256),
         "orderdate": moment.date(),
         "ordertime": moment.time().replace(microsecond=0),
         "ordernum": document.number,
         "cashdesknum": desk.local,
         "cashregisternum": desk.number,
-        "cashier": _text(document.cashier or desk.cashier, 128),
+        "cashier": one_line(document.cashier or desk.cashier, 128),
         "ordertaxnum": mark.number if mark is not None else None,
         "offline": True if mark is not None else None,
         "prevdochash": (mark.hash or None) if mark is not None else None,
@@ -201,7 +201,7 @@ def _head(document: Document, desk: Desk, **more: Any) -> CheckHead:
 
 def _check(document: Document, desk: Desk) -> Check:
     if document.kind not in _TYPES:
-        raise Refused(Res.UNKNOWN_FISCAL_TASK, document.caller.task, note=_NO_DOCUMENT)
+        raise Refused(Res.UNKNOWN_FISCAL_TASK, document.caller.task, note=NO_DOCUMENT)
     if document.kind in (documents.SALE, documents.RETURN):
         assert document.receipt is not None
         return _receipt(document, document.receipt, desk)
@@ -230,12 +230,12 @@ _OPENINGS = uuid.UUID("6f0d9c9e-8f0b-4c1e-9c50-3a2c0b6f7d11")
 
 def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
     if not receipt.goods:
-        raise Refused(Res.EMPTY_ROWS, note=_NO_ITEMS)
+        raise Refused(Res.EMPTY_ROWS, note=NO_ITEMS)
     for tax in receipt.taxes:
         group = desk.groups.get(tax.gr_code)
         for name in _unsent_on_top(group) if group is not None and tax.on_top else ():
             raise Refused(Res.WRONG_TAX_GROUP, tax.gr_code, note=_on_top(name))
-    comment = _text(f"{receipt.comment_up} {receipt.comment_down}")
+    comment = one_line(f"{receipt.comment_up} {receipt.comment_down}")
     head = _head(document, desk, comment=comment, **_purchase(document, receipt, desk))
     rounded = bool(receipt.round)
     total = CheckTotal(
@@ -253,7 +253,7 @@ def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
             partpaytype=receipt.part.type,
             partpaypercent=half_up(receipt.part.sum * 10_000, receipt.sum_receipt) if shared else None,
             partpaysum=receipt.sum_topay,
-            partpayordprepaynum=_text(receipt.part.receipt_fisn, 128),
+            partpayordprepaynum=one_line(receipt.part.receipt_fisn, 128),
         )
     return Check(
         checkhead=head,
@@ -264,13 +264,22 @@ def _receipt(document: Document, receipt: Receipt, desk: Desk) -> Check:
     )
 
 
+def purchase_of(receipt: Receipt) -> str:
+    """The fiscal number of the receipt of the purchase, which a return names.
+
+    :raises Refused: 1098 when it names none.
+    """
+    number = receipt.purchase_receipt_fisn.strip()
+    if not number:
+        raise Refused(Res.MISSING_OBJECT, "fiscal.receipt.purchase_receipt_fisn")
+    return number
+
+
 def _purchase(document: Document, receipt: Receipt, desk: Desk) -> dict[str, Any]:
     """The members of a return that name the receipt of the purchase."""
     if document.kind != documents.RETURN:
         return {}
-    if not receipt.purchase_receipt_fisn.strip():
-        raise Refused(Res.MISSING_OBJECT, "fiscal.receipt.purchase_receipt_fisn")
-    members: dict[str, Any] = {"orderretnum": _text(receipt.purchase_receipt_fisn, 128)}
+    members: dict[str, Any] = {"orderretnum": one_line(purchase_of(receipt), 128)}
     register = receipt.purchase_rro_fisn.strip()
     if register and register != str(desk.number):
         if not register.isascii() or not register.isdigit():
@@ -285,20 +294,20 @@ def _row(good: Good, desk: Desk, in_parts: bool) -> BodyRow:
     group = desk.groups.get(good.taxgrp)
     letters = "".join(dict.fromkeys(tax.letter for tax in _taxes_of(group)))
     return BodyRow(
-        code=_text(good.code, 64),
-        barcode=_text(good.code1, 64),
+        code=one_line(good.code, 64),
+        barcode=one_line(good.code1, 64),
         uktzed=good.code2.strip() or None,
         # One of them stands in a row; goods have the first.
         dkpp=None if good.code2.strip() else good.code3.strip() or None,
-        name=_text(good.name, 1024),
+        name=one_line(good.name, 1024),
         amount=good.cnt,
         price=good.price,
-        letters=_text(letters, 15),
+        letters=one_line(letters, 15),
         cost=good.cost,
         discounttype=0 if good.disc else None,
         discountsum=good.disc or None,
         partpaysum=good.part if in_parts else None,
-        comment=_text(good.comment),
+        comment=one_line(good.comment),
         # Never cut or rewritten: what cannot be written was refused (`dmtwisted.registers.marks`).
         exciselabels=tuple(ExciseRow(exciselabel=written_mark(mark, desk.marks_gs)) for mark in good.marks),
     )
@@ -308,7 +317,7 @@ def _pay(pay: Payment, desk: Desk) -> PayRow:
     tendered = pay.tendered or pay.sum
     return PayRow(
         payformcd=desk.pay_code(pay.type),
-        payformnm=_text(pay.name) or str(pay.type),
+        payformnm=one_line(pay.name) or str(pay.type),
         sum=pay.sum,
         provided=tendered,
         remains=pay.change or None,
@@ -322,13 +331,13 @@ def _card(pay: Payment) -> tuple[CardRow, ...]:
         return ()
     return (
         CardRow(
-            name=_text(pay.paysys),
-            acquirepn=_text(pay.bank_id, 64),
-            acquirenm=_text(pay.bank_name),
-            acquiretransid=_text(pay.rrn, 128),
-            deviceid=_text(pay.term_id, 128),
-            epzdetails=_text(pay.cardmask, 128),
-            authcd=_text(pay.auth_code, 64),
+            name=one_line(pay.paysys),
+            acquirepn=one_line(pay.bank_id, 64),
+            acquirenm=one_line(pay.bank_name),
+            acquiretransid=one_line(pay.rrn, 128),
+            deviceid=one_line(pay.term_id, 128),
+            epzdetails=one_line(pay.cardmask, 128),
+            authcd=one_line(pay.auth_code, 64),
             sum=pay.sum,
             commission=pay.commission or None,
         ),
@@ -369,7 +378,7 @@ def _taxes_of(group: TaxGroup | None) -> tuple[_Tax, ...]:
         found.append(_Tax(tax, False, group.tax_name, letters[:1], group.percent, not group.included))
     if group.ex_name and levy is not None:
         letter = letters[1:2] if group.tax_name and len(letters) > 1 else letters[:1]
-        found.append(_Tax(levy, True, group.ex_name, letter, group.ex_percent, _levy_on_top(group)))
+        found.append(_Tax(levy, True, group.ex_name, letter, group.ex_percent, levy_on_top(group)))
     return tuple(found)
 
 
@@ -382,10 +391,11 @@ def _unsent(group: TaxGroup) -> list[str]:
 def _unsent_on_top(group: TaxGroup) -> list[str]:
     """Those of them that are added to the price: without them the sums of a receipt do not agree."""
     on_top = [group.tax_name] if not group.included else []
-    return [name for name in _unsent(group) if name in (*on_top, *([group.ex_name] if _levy_on_top(group) else []))]
+    return [name for name in _unsent(group) if name in (*on_top, *([group.ex_name] if levy_on_top(group) else []))]
 
 
-def _levy_on_top(group: TaxGroup) -> bool:
+def levy_on_top(group: TaxGroup) -> bool:
+    """Whether the levy of ``group`` is added to its prices."""
     return group.algorithm == VAT_ON_LEVY or (group.algorithm == VAT_INSIDE_LEVY and not group.included)
 
 
@@ -408,8 +418,8 @@ def _lines(
     for line in _taxes_of(group):
         yield TaxRow(
             type=line.type,
-            name=_text(line.name, 64) or "",
-            letter=_text(line.letter, 1),
+            name=one_line(line.name, 64) or "",
+            letter=one_line(line.letter, 1),
             prc=line.percent,
             sign=line.on_top,
             turnover=turnover,
@@ -485,6 +495,6 @@ def _pay_forms(side: ReportSide, desk: Desk) -> tuple[PayFormRow, ...]:
     found: dict[tuple[int, str], int] = {}
     for pay_type, name, exact, up, down in side.pays:
         if exact or up - down:
-            row = desk.pay_code(pay_type), _text(name) or str(pay_type)
+            row = desk.pay_code(pay_type), one_line(name) or str(pay_type)
             found[row] = found.get(row, 0) + exact + up - down
     return tuple(PayFormRow(payformcd=code, payformnm=name, sum=total) for (code, name), total in found.items())

@@ -30,17 +30,20 @@ from dmtwisted.registers.channels.interface import (
     OutletRegister,
     Rejected,
     SaidOfKey,
+    Unchained,
     Unknown,
+    numbered_from,
     unreachable,
 )
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
+from dmtwisted.registers.channels.opening import Opening
 from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_of
 from dmtwisted.registers.channels.tax_documents import Desk, Outlet, dated, left_out, written
 from dmtwisted.registers.channels.time_stamps import TimeStamps
 from dmtwisted.registers.keys import ISigningKey
 from dmtwisted.registers.prro.trust import Trusted
 from dmtwisted.registers.terms import Terms
-from dmtwisted.registers.totals import Session
+from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.system.machine import machine_id
 from dmtwisted.wording import wording
@@ -51,14 +54,13 @@ from protocols.fiscal.client import FiscalServer, skew
 from protocols.fiscal.command_answers import RegistrarState, TaxObject, text_of
 from protocols.fiscal.crypto.errors import CryptoError
 from protocols.fiscal.crypto.signed_message import read
-from protocols.fiscal.crypto.verifying import verify
 from protocols.fiscal.document_kinds import kind_of
 from protocols.fiscal.document_xml import Document as XmlDocument
 from protocols.fiscal.document_xml import decode, encode
 from protocols.fiscal.error_codes import Code
 from protocols.fiscal.kinds import Kind
 from protocols.fiscal.schema import DocumentError
-from protocols.fiscal.signatures import Sign, Signed, WrongSignature
+from protocols.fiscal.signatures import Sign
 from protocols.fiscal.verdicts import Answered, Lost, Malformed, Nothing, NotSent
 
 OUTER_BYTES = 16 * 1024
@@ -94,7 +96,7 @@ class Register:
 
 
 @implementer(IFiscalChannel)
-class TaxServiceChannel:
+class TaxServiceChannel(Unchained):
     """The way of one register to the fiscal server at ``address``.
 
     :param trusted: whose signature on answers is accepted. :param evidence: keeps the answers that are not.
@@ -120,9 +122,8 @@ class TaxServiceChannel:
         self._register, self._key, self._clock = register, key, clock
         self._known_outlet = outlet
         self._stamps = stamps
-        self._trusted, self._evidence, self._address = trusted, evidence, address
-        self.signer = ""
-        """Who signed the last answer that was accepted."""
+        self._address = address
+        self._opened = Opening(trusted, evidence, register.number, address, clock)
         # The message that was signed last and its XML: it is the next one to leave, and taking it apart takes time.
         self._last_signed = (b"", b"")
         self._exchange = exchange
@@ -189,26 +190,15 @@ class TaxServiceChannel:
         """Sign a command or a package."""
         return await self._key.sign(lambda: content)
 
-    def _opened(self, message: bytes) -> Signed:
-        """The content of a message that the server signed."""
-        try:
-            verdict = verify(message, self._now(), self._trusted.now())
-        except CryptoError as error:
-            raise WrongSignature(str(error)) from None
-        signer = verdict.signer
-        name = "" if signer is None else f"{signer.subject.common} ({signer.tax_number or '-'})"
-        if not verdict.valid or signer is None:
-            why = "; ".join(map(str, verdict.faults))
-            who = ("", "", "") if signer is None else (name, signer.issuer.common, signer.key_id.hex())
-            self._evidence.keep(message, self._clock.now(), self._register.number, self._address, why, who)
-            raise WrongSignature(why)
-        self.signer = f"{name}, {signer.issuer.common}"
-        return Signed(verdict.content, signer.key_id.hex(), signer.subject.common)
-
     @property
     def unverified(self) -> bool:
         """Whether answers count whoever signed them: see `IFiscalChannel`."""
-        return self._trusted.unverified
+        return self._opened.unverified
+
+    @property
+    def signer(self) -> str:
+        """Who signed the last answer that was accepted."""
+        return self._opened.signer
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.seconds(), UTC)
@@ -452,6 +442,10 @@ class TaxServiceChannel:
         if isinstance(asked, Answered):
             return asked.value
         raise _unanswered(asked)
+
+    async def beginning(self, state: RegisterState) -> RegisterState:
+        """The number that is expected next: see `IFiscalChannel`."""
+        return numbered_from(state, await self.first_number())
 
     def key_days_left(self) -> int | None:
         """Whole days until the key ends; `None` while none is known."""

@@ -19,11 +19,13 @@ from dmtwisted.registers.channels.interface import (
     ChannelOutcome,
     IFiscalChannel,
     Rejected,
+    Unchained,
     Unknown,
+    numbered_from,
     unreachable,
 )
 from dmtwisted.registers.channels.protocol_a import refusal_by_code, refusal_by_words
-from dmtwisted.registers.totals import Session
+from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.wording import wording
 from protocols.fiscal.error_codes import Code
@@ -44,7 +46,7 @@ _decode = msgspec.json.Decoder(Paper).decode
 
 
 @implementer(IFiscalChannel)
-class TrainingChannel:
+class TrainingChannel(Unchained):
     """The way to a simulated tax service.
 
     :param patience: seconds to wait for an answer before the outcome counts as unknown.
@@ -166,6 +168,10 @@ class TrainingChannel:
         if not await self.answers():
             raise Away(wording("the question after the next number was not answered"))
         return self._service.next_number
+
+    async def beginning(self, state: RegisterState) -> RegisterState:
+        """The number that is expected next: see `IFiscalChannel`."""
+        return numbered_from(state, await self.first_number())
 
     async def check(self) -> None:
         """As its scenario says: see `greet`."""

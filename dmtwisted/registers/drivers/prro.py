@@ -1,4 +1,4 @@
-"""The driver of registers that fiscalise at the tax service itself, protocol A (docs/registers.md)."""
+"""The driver of registers that fiscalise at the tax service itself, by protocol A or B (docs/registers.md)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dmtwisted.registers.settings import FRESH, RECEIVERS, SECRETS
 from dmtwisted.store.values import DeviceRow
 
 if TYPE_CHECKING:
+    from dmtwisted.registers.prro.protocols import ToCabinet
     from dmtwisted.registers.prro.register import PrroRegister
     from protocols.fiscal.client import Exchange
 
@@ -19,8 +20,15 @@ MakeExchange = Callable[[PrroSettings, Surroundings], "Exchange | None"]
 """Gives what carries the requests of one register to one server; `None` when it has no such server."""
 
 
+MakeCabinet = Callable[[PrroSettings, Surroundings], "ToCabinet"]
+"""Gives what makes the calls of one register to the cabinet's server."""
+
+
 def driver(
-    to_server: MakeExchange | None = None, to_agent: MakeExchange | None = None, to_stamps: MakeExchange | None = None
+    to_server: MakeExchange | None = None,
+    to_agent: MakeExchange | None = None,
+    to_stamps: MakeExchange | None = None,
+    to_cabinet: MakeCabinet | None = None,
 ) -> Driver:
     """The driver; the tests give it other ways to the server, the signing agent and the time stamps."""
 
@@ -32,7 +40,8 @@ def driver(
         agent = (to_agent or register.to_agent)(settings, around)
         stamps = (to_stamps or register.to_stamps)(settings, around)
         assert exchange is not None
-        return register.PrroRegister(row, settings, around, exchange, agent, stamps)
+        cabinet = (to_cabinet or register.to_cabinet)(settings, around)
+        return register.PrroRegister(row, settings, around, exchange, agent, stamps, cabinet)
 
     return Driver(
         kind=REGISTER,

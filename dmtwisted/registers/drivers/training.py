@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -13,6 +13,10 @@ from dmtwisted.registers.mark_rules import service_of
 from dmtwisted.registers.settings import RECEIVERS, SECRETS, RegisterSettings
 from dmtwisted.store.values import DeviceRow
 from protocols.simulators.tax_service import TaxService
+
+if TYPE_CHECKING:
+    from dmtwisted.registers.channels.cabinet import CabinetChannel
+    from protocols.simulators.cabinet_server import CabinetServerSimulator
 
 FIRST_FISCAL_NUMBER = 4_000_000_000
 """Training registers are numbered from here, as the tax service numbers real ones."""
@@ -49,9 +53,21 @@ class TrainingRegister(SoftwareRegister):
 
     def __init__(self, row: DeviceRow, settings: TrainingSettings, around: Surroundings) -> None:
         fisid = str(FIRST_FISCAL_NUMBER + row.n)
-        ledger = None if around.state is None else around.state / "training" / f"{row.dev_id}.ledger"
-        self.tax_service = TaxService(fisid, around.clock.seconds, ledger)
-        channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s, settings.key_valid_to)
+        folder = None if around.state is None else around.state / "training"
+        self.tax_service: TaxService | CabinetServerSimulator
+        channel: TrainingChannel | CabinetChannel
+        if around.training_protocol == "b":
+            # A training register by protocol A does without its server.
+            from dmtwisted.registers.channels.training_cabinet import training_cabinet
+
+            files = None if folder is None else folder / f"{row.dev_id}.cabinet"
+            self.tax_service, channel = training_cabinet(
+                fisid, settings.fis_code, settings.wait_s, settings.key_valid_to, self._terms, files, around.clock
+            )
+        else:
+            ledger = None if folder is None else folder / f"{row.dev_id}.ledger"
+            self.tax_service = TaxService(fisid, around.clock.seconds, ledger)
+            channel = TrainingChannel(self.tax_service, around.clock, settings.wait_s, settings.key_valid_to)
         marks = service_of(settings, around)
         super().__init__(
             *(row.n, row.name, fisid, settings, around.store, channel, around.clock),

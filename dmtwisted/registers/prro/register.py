@@ -1,37 +1,48 @@
-"""The register that fiscalises at the tax service itself and signs with a key of its own."""
+"""The register that fiscalises at a server of the tax service and signs with a key of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from dmtwisted.clock import day_of
 from dmtwisted.devices.driver import Surroundings
 from dmtwisted.registers.agent_key import AgentKey
-from dmtwisted.registers.channels.breaker import Breaker
+from dmtwisted.registers.channels.breaker import Breaker, CallBreaker, Pausing
 from dmtwisted.registers.channels.evidence import Evidence
-from dmtwisted.registers.channels.interface import OutletRecord
+from dmtwisted.registers.channels.interface import OutletRecord, ProtocolFound
 from dmtwisted.registers.channels.known_outlet import KnownOutlet
+from dmtwisted.registers.channels.opening import Opening
 from dmtwisted.registers.channels.tax_service import Register, TaxServiceChannel
 from dmtwisted.registers.channels.time_stamps import MUST, OFF, TimeStamps
 from dmtwisted.registers.engine import SoftwareRegister
 from dmtwisted.registers.interface import ExaminedKey
-from dmtwisted.registers.keys import ISigningKey, SigningKey, key_members, signed
+from dmtwisted.registers.keys import SigningKey, key_members, signed
 from dmtwisted.registers.mark_rules import service_of
-from dmtwisted.registers.prro.settings import PrroSettings
+from dmtwisted.registers.prro.protocols import ICall, ProtocolFinder, ToCabinet
+from dmtwisted.registers.prro.settings import CABINET_URL, SERVER_URL, PrroSettings
 from dmtwisted.registers.prro.trust import Trusted, roots_of
 from dmtwisted.registers.settings import OF_A_SHIFT, on_day
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.values import DeviceRow
 from dmtwisted.wording import wording
 from protocols.fiscal.client import Exchange
+from protocols.fiscal.crypto.errors import CryptoError
+from protocols.fiscal.crypto.signed_message import read
 from protocols.fiscal.https import HttpsExchange, ServerEndpoints
+
+if TYPE_CHECKING:
+    from dmtwisted.registers.channels.cabinet import CabinetChannel
 
 
 class PrroRegister(SoftwareRegister):
-    """A software register at the tax service's own server."""
+    """A software register at one of the two servers of the tax service.
+
+    :param calls: makes the calls to the cabinet's server at an address.
+    """
 
     def __init__(
         self,
@@ -41,30 +52,60 @@ class PrroRegister(SoftwareRegister):
         exchange: Exchange,
         agent: Exchange | None = None,
         stamps: Exchange | None = None,
+        calls: ToCabinet | None = None,
     ) -> None:
         self._key = _key_of(row, settings, around, agent)
         self._evidence = Evidence(around.state)
         self._trusted = Trusted(settings.trusted_certificates, around.state, settings.stays)
+        self._exchange, self._to_cabinet = exchange, calls or to_cabinet(settings, around)
         number = int(settings.fiscal_number or 0)
-        breaker = Breaker(exchange, around.clock, settings.retry_s)
-        self._way = channel = TaxServiceChannel(
-            Register(
-                number=number,
-                local=settings.local_number,
-                testing=settings.testing,
-                terms=self._terms,
-                marks_gs=settings.marks_gs,
-                device_register=settings.device_register,
-            ),
-            self._key,
-            breaker,
-            settings.server_url,
-            self._trusted,
-            self._evidence,
-            around.clock,
-            KnownOutlet(number, row.dev_id, around.store),
-            _stamps_of(settings, stamps or exchange, around),
-        )
+        outlet = KnownOutlet(number, row.dev_id, around.store)
+        stamped = _stamps_of(settings, stamps or exchange, around)
+        self._opening = Opening(self._trusted, self._evidence, number, settings.server_url, around.clock)
+        self._call: ICall | None = None
+        self._way: TaxServiceChannel | CabinetChannel
+        pausing: Pausing
+        if settings.protocol == "b":
+            from dmtwisted.registers.channels.cabinet import CabinetChannel, CabinetRegister, Signatures
+
+            self._call = self._to_cabinet(settings.server_url)
+            pausing = breaking = CallBreaker(self._call, around.clock, settings.retry_s)
+            self._way = CabinetChannel(
+                CabinetRegister(
+                    number=settings.fiscal_number,
+                    local=settings.local_number,
+                    testing=settings.testing,
+                    terms=self._terms,
+                    marks_gs=settings.marks_gs,
+                ),
+                self._key,
+                breaking,
+                settings.connect_s + settings.wait_s,
+                Signatures(self._opening, _content_of, lambda: self._trusted.unverified),
+                around.clock,
+                outlet,
+                stamped,
+            )
+        else:
+            pausing = breaker = Breaker(exchange, around.clock, settings.retry_s)
+            self._way = TaxServiceChannel(
+                Register(
+                    number=number,
+                    local=settings.local_number,
+                    testing=settings.testing,
+                    terms=self._terms,
+                    marks_gs=settings.marks_gs,
+                    device_register=settings.device_register,
+                ),
+                self._key,
+                breaker,
+                settings.server_url,
+                self._trusted,
+                self._evidence,
+                around.clock,
+                outlet,
+                stamped,
+            )
         self._own_settings = settings
         super().__init__(
             row.n,
@@ -72,10 +113,10 @@ class PrroRegister(SoftwareRegister):
             settings.fiscal_number,
             settings,
             around.store,
-            channel,
+            self._way,
             around.clock,
             revokes=settings.offline_after_lost_answer == "revoke",
-            insist=breaker.insist,
+            insist=pausing.insist,
             marks=service_of(settings, around),
             posted=around.posted,
             ways=around.ways,
@@ -98,7 +139,8 @@ class PrroRegister(SoftwareRegister):
             "key": self._key.describe(self._own_settings.warn_key_days),
             "unverified": self.unverified,
             "refused_answers": self._evidence.count,
-            "answers_signed_by": self._way.signer,
+            "answers_signed_by": self._opening.signer,
+            "protocol": self._own_settings.protocol,
         }
 
     async def check(self) -> None:
@@ -170,17 +212,51 @@ class PrroRegister(SoftwareRegister):
             raise Refused(Res.KEY_IN_USE, self._name)
         await self._key.load(file, password, certificates, state.shift if state.shift_open else 0)
 
+    async def find_protocol(self, other_url: str, language: str) -> ProtocolFound:
+        """Ask both servers of the tax service which of them knows the register: see `TaxServiceRegister`."""
+        settings = self._own_settings
+        await self._key.ready()
+        if not settings.fiscal_number:
+            raise Refused(Res.FISCAL_NUMBER_EMPTY)
+        other = other_url or ("" if settings.stays else CABINET_URL if settings.protocol == "a" else SERVER_URL)
+        urls = (settings.server_url, other) if settings.protocol == "a" else (other, settings.server_url)
+        finder = ProtocolFinder(
+            settings.fiscal_number,
+            self._key,
+            self._opening,
+            self._exchange,
+            self._to_cabinet,
+            self._clock.aside,
+            settings.connect_s + settings.wait_s,
+        )
+        return await finder.find(*urls, language)
+
     def close(self) -> None:
         """Forget the key."""
         super().close()
+        if self._call is not None:
+            self._call.close()
         self._key.close()
 
 
-def _key_of(row: DeviceRow, settings: PrroSettings, around: Surroundings, agent: Exchange | None) -> ISigningKey:
+def _key_of(
+    row: DeviceRow, settings: PrroSettings, around: Surroundings, agent: Exchange | None
+) -> SigningKey | AgentKey:
     """The key, kept here or with an agent."""
     if settings.signer_url and agent is not None:
         return AgentKey(row.name, settings.signer_url, settings.signer_token, agent, around.clock)
     return SigningKey(row.name, row.dev_id, around.store, around.secrets, around.clock)
+
+
+def _content_of(sent: bytes) -> bytes:
+    """The content of our own signed bytes.
+
+    :raises Refused: 1069 when they cannot be read: they were damaged in the store.
+    """
+    try:
+        return read(sent).content or b""
+    except CryptoError as error:
+        raise Refused(Res.SIGNING_FAILED, wording(f"the stored document cannot be read ({error})")) from error
 
 
 def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings) -> TimeStamps | None:
@@ -192,7 +268,7 @@ def _stamps_of(settings: PrroSettings, exchange: Exchange, around: Surroundings)
 
 _OF_A_SESSION = (
     *("tax_groups", "pay_types", "pay_codes", "fis_code", "vat_code"),
-    *("fiscal_number", "local_number", "testing"),
+    *("fiscal_number", "local_number", "testing", "protocol"),
 )
 """Settings that stay the same in all documents of an offline session."""
 
@@ -201,6 +277,18 @@ _OF_A_SHIFT = (*_OF_A_SESSION, *OF_A_SHIFT)
 
 AGENT_CONNECT_S, AGENT_S = 3.0, 10.0
 """Seconds for a connection to the signing agent or the time-stamp provider, and for its whole answer."""
+
+
+def to_cabinet(settings: PrroSettings, around: Surroundings) -> ToCabinet:
+    """Makes the calls to the cabinet's server over the network."""
+
+    def to(url: str) -> ICall:
+        # HTTP/2 is loaded with the first register that needs it.
+        from protocols.fiscal.cabinet.client import CabinetCall
+
+        return CabinetCall(around.reactor, url, roots_of(settings.server_ca), settings.connect_s)
+
+    return to
 
 
 def to_server(settings: PrroSettings, around: Surroundings) -> Exchange:

@@ -17,6 +17,9 @@ SERVER_URL = "https://fs.tax.gov.ua:8643/fs"
 OLD_SERVER_URL = "http://fs.tax.gov.ua:8609/fs"
 """Its address without TLS."""
 
+CABINET_URL = "https://prro.tax.gov.ua:443"
+"""The server of the cabinet (docs/reference/tax-cabinet.md#service)."""
+
 TAX = "tax"
 """``pay_codes`` of new registers."""
 
@@ -24,6 +27,13 @@ TAX = "tax"
 class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """As any software register, with the way to the tax service."""
 
+    protocol: Annotated[
+        Literal["a", "b"],
+        Meta(
+            description="Where the register is registered: a, the fiscal server (fs.tax.gov.ua), or b, the cabinet's "
+            "server (prro.tax.gov.ua)"
+        ),
+    ] = "a"
     server_url: Annotated[str, Meta(description="Address of the fiscal server")] = SERVER_URL
     server_ca: Annotated[
         str, Meta(description="Roots to trust in TLS besides the machine's: PEM, or the path of a PEM file")
@@ -75,7 +85,7 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
         Literal["wait", "revoke"],
         Meta(
             description="While nobody can be asked about a document whose answer was lost: wait; or go offline, "
-            "make it again there, and revoke its online copy at the return, if there is one"
+            "make it again there, and revoke its online copy at the return, if there is one (by protocol b a sale)"
         ),
     ] = "wait"
     retry_s: Annotated[
@@ -84,6 +94,9 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
 
     def __post_init__(self) -> None:
         RegisterSettings.__post_init__(self)
+        if self.server_url == (SERVER_URL if self.protocol == "b" else CABINET_URL):
+            # The usual address goes with the protocol.
+            msgspec.structs.force_setattr(self, "server_url", CABINET_URL if self.protocol == "b" else SERVER_URL)
         host = web_address("server_url", self.server_url)
         if self.server_url.rstrip("/") == OLD_SERVER_URL:
             # The tax service takes the same documents at both; an installation that named the old address sells on.

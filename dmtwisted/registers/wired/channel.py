@@ -20,9 +20,11 @@ from dmtwisted.registers.channels.interface import (
     ChannelOutcome,
     IFiscalChannel,
     Rejected,
+    Unchained,
     Unknown,
+    numbered_from,
 )
-from dmtwisted.registers.totals import Session
+from dmtwisted.registers.totals import RegisterState, Session
 from dmtwisted.registers.wired.interface import About, Figures, IMachine, Made, NotMade, Slip, Unclear
 from dmtwisted.registers.wired.refusals import refusal
 from dmtwisted.registers.wired.settings import WiredSettings
@@ -47,7 +49,7 @@ _decode = msgspec.json.Decoder(Sent).decode
 
 
 @implementer(IFiscalChannel)
-class WiredChannel:
+class WiredChannel(Unchained):
     """The way to a machine.
 
     :param saw: gets the figures of the machine whenever they are read between two documents.
@@ -195,6 +197,10 @@ class WiredChannel:
     async def first_number(self) -> int:
         """A machine expects no number of ours."""
         return 0
+
+    async def beginning(self, state: RegisterState) -> RegisterState:
+        """The number that is expected next: see `IFiscalChannel`."""
+        return numbered_from(state, await self.first_number())
 
     def key_days_left(self) -> int | None:
         """A machine signs itself."""

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; no row is written."""
+    """Add the column; no row is written for it, but by editions of MS SQL that keep the default in each."""
     op.add_column("seal", sa.Column("event", sa.Integer, nullable=False, server_default="0"))
 
 

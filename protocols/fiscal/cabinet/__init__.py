@@ -1,0 +1,1 @@
+"""The gRPC server of the tax service's cabinet: its second protocol, called B."""
