@@ -366,6 +366,18 @@ class OfflineTests(OpenCase):
         self.assertEqual(self.shop.kinds()[2:], ["offline_begin", "sale", "sale", "offline_end"])
         self.agree()
 
+    def test_killed_on_the_way_home(self) -> None:
+        """A register that dies while it hands in a long session goes on after the server's last document."""
+        for arrived in (4, 5, 6, 13):
+            self.away(*(f"{arrived} {n}" for n in range(12)))
+            self.shop.rules(*[{"on": "any", "then": "accept"}] * arrived, {"on": "any", "then": "unreachable"})
+            self.assertGreater(self.go("online"), 0)
+            self.shop.crash()
+            self.assertEqual(self.home(), 0, arrived)
+            self.agree()
+        told = [kind for kind in self.shop.kinds()[2:] if kind != "numbers"]
+        self.assertEqual(told, ["offline_begin", *["sale"] * 12, "offline_end"] * 4)
+
 
 class RevokeTests(OpenCase):
     """A sale whose answer was lost is made again offline; its online copy is deleted at the return."""
@@ -440,6 +452,19 @@ class RevokeTests(OpenCase):
         self.assertEqual(self.go("online"), 1084)
         self.shop.crash()
         self.assertEqual(self.home(), 0)
+        self.assertEqual(self.copy().became, "revoked")
+        self.agree()
+
+    def test_killed_on_the_way_home(self) -> None:
+        """The power fails when the copy is deleted and some of the session is there: the return goes on."""
+        self.told(self.lost("lost_after"))
+        for n in range(12):
+            self.told(self.sell(10, f"after {n}"))
+        self.shop.rules(*[{"on": "any", "then": "accept"}] * 7, {"on": "any", "then": "unreachable"})
+        self.assertGreater(self.go("online"), 0)
+        self.shop.crash()
+        self.assertEqual(self.home(), 0)
+        self.assertEqual(self.shop.kinds()[2:], ["offline_begin", *["sale"] * 13, "offline_end"])
         self.assertEqual(self.copy().became, "revoked")
         self.agree()
 

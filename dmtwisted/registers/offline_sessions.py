@@ -114,6 +114,8 @@ class OfflineSessions:
         offline, session = self._books.state.offline, self._books.state.session
         assert offline is not None and session is not None
         first, batch = offline.first, int(self._channel.batch or PACKAGE)
+        if not self._channel.closes and self._there < first:
+            await self._find_place(first, within)
         waiting = await self._store.sent_documents(self._n, max(first, self._there + 1), batch)
         if not waiting:
             return False
@@ -136,6 +138,26 @@ class OfflineSessions:
             raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(outcome.why))
         self._there = waiting[-1][0]
         return len(waiting) == batch
+
+    async def _find_place(self, first: int, within: float) -> None:
+        """See which of the documents from ``first`` on is the tax service's last one, on protocol B.
+
+        A restarted service does not know how many packages it has handed in, and a package says only of its own
+        documents which of them are there.
+
+        :raises Refused: as `IFiscalChannel.tip` does; 1084 when it takes longer than ``within`` seconds.
+        """
+        asking, channel = self._books.asking, self._channel
+        tip = await (asking.asked(within, channel.tip) if within else channel.tip())
+        if isinstance(tip, Unknown):
+            raise Refused(Res.TAX_SERVICE_UNAVAILABLE, aq_errortxt=wording(tip.why))
+        after = first
+        while waiting := await self._store.sent_documents(self._n, after, PACKAGE):
+            links = [channel.link(sent) for _, sent in waiting]
+            if tip in links:
+                self._there = waiting[links.index(tip)][0]
+                return
+            after = waiting[-1][0] + 1
 
     async def end_soon(self, language: str) -> bool:
         """End the session for a task that waits, if everything can be handed in within `HOME_S`.

@@ -337,7 +337,8 @@ class CabinetChannel:
 
     async def tip(self) -> str:
         """The hash of the server's last document: see `IFiscalChannel`."""
-        return (await self._known_last()).hash
+        self._tip = (await self._known_last()).hash
+        return self._tip
 
     async def _known_last(self) -> _Tip:
         await self._ready()
