@@ -102,7 +102,11 @@ class CabinetShop(PrroShop):
 
     def papers(self, register: int = FIRST) -> list[RQ]:
         """The documents that the server accepted of a register, in their order, without those that it deleted."""
-        return [paper for paper in map(decode, self._taken) if paper.dat.fn == str(register)]
+        return [decode(content) for content in self.contents(register)]
+
+    def contents(self, register: int = FIRST) -> list[bytes]:
+        """The bytes of these documents."""
+        return [content for content in self._taken if decode(content).dat.fn == str(register)]
 
     def _record(self, server: CabinetServerSimulator) -> None:
         """Keep what the server accepts."""

@@ -1,4 +1,4 @@
-"""Receipts with faults at the tax service: ``python -m tests.tax_chaos --receipts 5000 --seed 1``.
+"""Receipts with faults at the tax service: ``python -m tests.tax_chaos --receipts 5000 --seed 1 --protocol b``.
 
 Each receipt goes through the real dispatcher, engine, channel and signatures to the simulated fiscal server, in
 memory and on a simulated clock. A seed decides which faults occur: documents and answers are lost; answers are cut,
@@ -24,13 +24,17 @@ from random import Random
 from typing import Any
 from unittest import TestResult
 
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.lab.crash.books import Entry, Findings, accepted_by_cabinet
 from dmtwisted.registers.asking import Asking
 from dmtwisted.registers.channels.interface import Unknown
 from dmtwisted.store.values import DocumentQuery, OperationQuery, State
+from protocols.fiscal.cabinet.documents import mac_of
 from tests.batch_desk import Blows
+from tests.cabinet_shop import CabinetShop
 from tests.prro_shop import FIRST, PrroShop
 
 Answer = dict[str, Any]
@@ -59,6 +63,14 @@ SLOW = (
 )
 FAULTS: tuple[dict[str, Any], ...] = (*LOST * 3, *GARBLED, *REFUSED, *AWAY, *SLOW)
 """What can happen to one document, one package or one query."""
+
+CABINET_GARBLED = tuple({"then": "garbage", "code": code} for code in ("", "cms", "200", "foreign"))
+CABINET_REFUSED = tuple({"then": "refuse", "code": code} for code in ("1", "2", "3", "4", "9", "12", "15", "16"))
+CABINET_FAULTS: tuple[dict[str, Any], ...] = (*LOST * 3, *CABINET_GARBLED, *CABINET_REFUSED, *AWAY, *SLOW)
+"""The same on protocol B."""
+
+LONG = 400
+"""Documents of one session on protocol B: a register has numbers for 500 in stock."""
 
 FOR_A_WHILE = ("away", "skew", "block", "errors")
 """What can last for some receipts: no connection, a wrong clock, a blocked register, an error for every request."""
@@ -97,14 +109,27 @@ class Score:
 class Day:
     """A shop with one register at the tax service, a till, and the faults."""
 
+    faults = FAULTS
+    errors = "503"
+    """The code of an error for every request."""
+
     def __init__(self, case: SynchronousTestCase, seed: int, **settings: Any) -> None:
         self.dice, self.score = Random(seed), Score()
-        self.shop = PrroShop(case, DEVICE, **settings)
+        self.shop = self.opened(case, **settings)
         self.blows = Blows(case, self.shop)
         self._left: dict[str, int] = {}
         self._shifts = 0
         self._revokes = settings.get("offline_after_lost_answer") == "revoke"
         case.patch(Asking, "became", self._counted(Asking.became))
+
+    def opened(self, case: SynchronousTestCase, **settings: Any) -> PrroShop:
+        """The shop."""
+        return PrroShop(case, DEVICE, **settings)
+
+    @property
+    def server(self) -> Any:
+        """The tax service."""
+        return self.shop.far_end
 
     def _counted(self, became: Any) -> Any:
         async def counted(asking: Asking, *arguments: Any, **named: Any) -> Any:
@@ -155,7 +180,7 @@ class Day:
 
     def trouble(self) -> None:
         """Choose what happens to the next request to the tax service."""
-        dice, server = self.dice, self.shop.far_end
+        dice, server = self.dice, self.server
         for name in list(self._left):
             self._left[name] -= 1
             if self._left[name] <= 0:
@@ -163,7 +188,7 @@ class Day:
         if not self._left and dice.random() < 0.02:
             self._left[dice.choice(FOR_A_WHILE)] = dice.randint(1, 8)
         rules = [
-            {"on": dice.choice(("any", "any", "any", "probe")), **dice.choice(FAULTS)}
+            {"on": dice.choice(("any", "any", "any", "probe")), **dice.choice(self.faults)}
             for _ in range(dice.choice((0, 0, 0, 1, 1, 2)))
         ]
         if "away" in self._left:
@@ -172,11 +197,10 @@ class Day:
             # The connection breaks while a document is being sent, and stays down for the next requests.
             self._left["away"] = dice.randint(2, 6)
             rules = [{"on": "any", **dice.choice(LOST)}, {"on": "probe", "then": "unreachable", "times": 0}]
-            if self.shop.built(DEVICE)._channel._skew is None:
-                # The register asks for the time before it sends anything.
+            if self._asks_first():
                 rules.insert(0, {"on": "probe", "then": "accept"})
         if "errors" in self._left:
-            rules += [{"on": on, "then": "refuse", "code": "503", "times": 0} for on in ("any", "probe")]
+            rules += [{"on": on, "then": "refuse", "code": self.errors, "times": 0} for on in ("any", "probe")]
         self.shop.rules(*rules)
         server.skew_s = dice.choice((-2400.0, 2400.0)) if "skew" in self._left else 0.0
         if "block" in self._left:
@@ -184,17 +208,21 @@ class Day:
         else:
             self._record.blocked_until = None
 
+    def _asks_first(self) -> bool:
+        """Whether the register asks for the time before it sends anything."""
+        return self.shop.built(DEVICE)._channel._skew is None
+
     def calm(self) -> None:
         """End all faults."""
         self._left.clear()
         self._spare()
         self.shop.rules()
-        self.shop.far_end.skew_s = 0.0
+        self.server.skew_s = 0.0
         self._record.blocked_until = None
 
     @property
     def _record(self) -> Any:
-        return self.shop.far_end.books.registers[FIRST]
+        return self.server.books.registers[FIRST]
 
     # The till
 
@@ -358,10 +386,6 @@ class Day:
     def compare(self) -> None:
         """Compare the server's books with our journal and with the answers to the till, document by document."""
         score, wrong = self.score, self.score.wrong
-        there = [
-            (local, stored.number, stored.kind.value, _sum(stored.document))
-            for local, stored in sorted(self._record.documents.items())
-        ]
         store = self.shop.store
         here: list[tuple[int, str, str, int]] = []
         while True:
@@ -371,13 +395,13 @@ class Day:
             if len(page) < 1000:
                 break
         here.sort()
+        there = self.theirs(here)
         if [line[0] for line in there] != list(range(1, len(there) + 1)):
             wrong.append("the server's local numbers have a gap")
         differing = [pair for pair in zip(there, here, strict=False) if pair[0] != pair[1]]
         wrong += [f"the server has {theirs}, the journal {ours}" for theirs, ours in differing[:1]]
         if len(there) != len(here):
             wrong.append(f"the server has {len(there)} documents, the journal {len(here)}")
-        score.revoked = len(self._record.revoked)
         wrong += self._doubled()
         sums = Counter(line[3] for line in there if line[2] == "sale")
         wrong += [
@@ -398,9 +422,20 @@ class Day:
         if self.shop.done(store.find_operations(done)).total + self._closings(there) != len(there):
             wrong.append("operations and documents do not count alike")
 
+    def theirs(self, here: list[tuple[int, str, str, int]]) -> list[tuple[int, str, str, int]]:
+        """The documents of the server: local number, fiscal number, kind and sum.
+
+        :param here: those of the journal.
+        """
+        self.score.revoked = len(self._record.revoked)
+        return [
+            (local, stored.number, stored.kind.value, _sum(stored.document))
+            for local, stored in sorted(self._record.documents.items())
+        ]
+
     def _doubled(self) -> list[str]:
         """The receipts in the server's ledger; a document and its reversal count as nothing."""
-        entries = [entry for entry in self.shop.far_end.entries() if entry.status == "accepted"]
+        entries = [entry for entry in self.server.entries() if entry.status == "accepted"]
         reversed_ = {entry.ref for entry in entries if entry.kind == "storno"}
         counted = Counter(entry.sum for entry in entries if entry.kind == "sale" and entry.number not in reversed_)
         wanted = Counter(dict.fromkeys(self.answered, 1))
@@ -419,6 +454,63 @@ class Day:
         return n
 
 
+class CabinetDay(Day):
+    """A day at the cabinet's server, protocol B."""
+
+    faults = CABINET_FAULTS
+    errors = "4"
+    shop: CabinetShop
+
+    def opened(self, case: SynchronousTestCase, **settings: Any) -> PrroShop:
+        """The shop."""
+        return CabinetShop(case, DEVICE, **settings)
+
+    @property
+    def server(self) -> Any:
+        """The cabinet's server."""
+        return self.shop.there
+
+    @property
+    def _record(self) -> Any:
+        return self.shop.standing()
+
+    def _asks_first(self) -> bool:
+        return False
+
+    def theirs(self, here: list[tuple[int, str, str, int]]) -> list[tuple[int, str, str, int]]:
+        """As `Day.theirs`; the server numbers documents within a shift, so their numbers are those of the journal.
+
+        It adds what is wrong in the chain, in the numbers within shifts, and with reserved numbers.
+        """
+        wrong, found = self.score.wrong, Findings()
+        entries = [msgspec.to_builtins(entry) for entry in self.server.books._ledger.entries()]
+        journal = [Entry(kind, number, fiscal, sum) for number, fiscal, kind, sum in here]
+        taken = accepted_by_cabinet(entries, journal, found)
+        wrong += found.gaps
+        papers, contents = self.shop.papers(), self.shop.contents()
+        for n, (before, paper) in enumerate(zip([b"", *contents], papers, strict=False)):
+            named = paper.mac.text if paper.mac is not None else ""
+            if named != (mac_of(before) if before else ""):
+                wrong.append(f"document {n + 1} does not name the one before")
+        used = Counter(paper.mac.id for paper in papers if paper.mac is not None and paper.mac.id)
+        wrong += [
+            f"the reserved number {number} is used {times} times" for number, times in used.items() if times > 1
+        ]
+        state, record = self.shop.built(DEVICE)._books.state, self._record
+        stock = set(state.session.numbers) if state.session is not None else set()
+        wrong += [f"{number} is in stock and not reserved" for number in stock - set(record.reserved)]
+        wrong += [f"{number} is reserved and not in stock" for number in set(record.reserved) - stock]
+        ours = (state.chain, state.local, state.z_number, state.shift_open)
+        if ours != (record.tip, record.next_local, record.z, record.shift is not None):
+            wrong.append(f"the register has {ours}")
+        self.score.revoked = sum(entry["kind"] == "storno" for entry in entries)
+        return [(entry.number, entry.fiscal_number, entry.kind, entry.sum) for entry in taken]
+
+
+DAYS: dict[str, type[Day]] = {"a": Day, "b": CabinetDay}
+"""A day on each protocol."""
+
+
 def _sum(document: Any) -> int:
     total = getattr(document, "checktotal", None)
     return 0 if total is None else int(total.sum or 0)
@@ -426,8 +518,10 @@ def _sum(document: Any) -> int:
 
 def _sum_of(value: bytes) -> int:
     answer = json.loads(value)
-    receipt = answer.get("receipt")
-    return int(receipt.get("sum_topay", 0)) if receipt else 0
+    receipt, cash = answer.get("receipt"), answer.get("cash")
+    if receipt is None:
+        return int(cash["sum"]) if cash else 0
+    return int(receipt.get("sum_topay", 0))
 
 
 # -- the whole run ---------------------------------------------------------------------------------------------------
@@ -452,10 +546,11 @@ def _staged(play: Any) -> None:
         raise AssertionError(trouble)
 
 
-def run(receipts: int, seed: int, revoke: bool = False) -> Score:
+def run(receipts: int, seed: int, revoke: bool = False, protocol: str = "a") -> Score:
     """Fiscalise ``receipts`` receipts with faults; the same seed gives the same run.
 
     :param revoke: whether the register goes offline after a lost answer.
+    :param protocol: of the tax service.
     """
     mode: dict[str, Any] = {"offline_probe_s": 20.0}
     if revoke:
@@ -464,19 +559,19 @@ def run(receipts: int, seed: int, revoke: bool = False) -> Score:
     days: list[Day] = []
 
     def play(case: SynchronousTestCase) -> None:
-        days.append(Day(case, seed, **mode))
+        days.append(DAYS[protocol](case, seed, **mode))
         days[0].receipts(receipts)
 
     _staged(play)
     return days[0].score
 
 
-def run_session(documents: int, flaps: int, seed: int) -> Score:
+def run_session(documents: int, flaps: int, seed: int, protocol: str = "a") -> Score:
     """Send one offline session over a connection that comes and goes."""
     days: list[Day] = []
 
     def play(case: SynchronousTestCase) -> None:
-        days.append(Day(case, seed, offline_probe_s=10.0, warn_offline_numbers=0))
+        days.append(DAYS[protocol](case, seed, offline_probe_s=10.0, warn_offline_numbers=0))
         days[0].session(documents, flaps)
 
     _staged(play)
@@ -505,15 +600,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--documents", type=int, default=2000, help="how many in the offline session")
     parser.add_argument("--flaps", type=int, default=30, help="how often the link breaks while it goes up")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
+    parser.add_argument("--protocol", choices=tuple(DAYS), default="a", help="that of the tax service")
     chosen = parser.parse_args(arguments)
     begun = time.monotonic()
-    half = chosen.receipts // 2
+    half, protocol = chosen.receipts // 2, chosen.protocol
     scores = {
-        "faults": run(chosen.receipts - half, chosen.seed),
-        "faults, going offline with a lost answer": run(half, chosen.seed, revoke=True),
+        "faults": run(chosen.receipts - half, chosen.seed, protocol=protocol),
+        "faults, going offline with a lost answer": run(half, chosen.seed, revoke=True, protocol=protocol),
     }
-    if chosen.documents:
-        scores["session"] = run_session(chosen.documents, chosen.flaps, chosen.seed)
+    longest = chosen.documents if protocol == "a" else LONG
+    for n, left in enumerate(range(chosen.documents, 0, -longest)):
+        size = min(left, longest)
+        flaps = chosen.flaps * size // chosen.documents
+        scores[f"session {n + 1}"] = run_session(size, flaps, chosen.seed + n, protocol)
     for name, score in scores.items():
         print(words(name, score))
     print(f"{time.monotonic() - begun:.0f} s")

@@ -109,6 +109,7 @@ async def begin_to_send(store: IStore, channel: IFiscalChannel, lost: Revocation
             if lost.revoking:
                 return lost.revoking
             await channel.withdraw(found.fiscal_number)
+            reached("offline.copy-deleted")
             return plain
         if isinstance(found, Absent):
             raise Refused(

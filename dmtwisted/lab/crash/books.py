@@ -117,6 +117,33 @@ def accepted(entries: Iterable[Mapping[str, Any]]) -> list[Entry]:
     ]
 
 
+FIRST_OF_SHIFT, UNCOUNTED = "open", "numbers"
+"""Documents of protocol B: the first one of a shift, and the one that has the next number and leaves it free."""
+
+
+def accepted_by_cabinet(
+    entries: Iterable[Mapping[str, Any]], journal: Iterable[Entry], found: Findings
+) -> list[Entry]:
+    """What the cabinet's server accepted, in order, without online copies that were deleted.
+
+    Its numbers begin again with each shift: gaps in them are added to ``found``. The entries get the numbers of the
+    documents in ``journal`` that have their fiscal numbers; 0 is a document that is not there.
+    """
+    taken = [entry for entry in entries if entry["status"] == "accepted"]
+    deleted = {entry["ref"] for entry in taken if entry["kind"] == "storno"}
+    there = [entry for entry in taken if entry["kind"] != "storno" and entry["number"] not in deleted]
+    numbers = {entry.fiscal_number: entry.number for entry in journal}
+    due = 1
+    for entry in there:
+        first = entry["kind"] == FIRST_OF_SHIFT
+        if int(entry["ref"]) != (0 if first else due):
+            found.gaps.append(
+                f"{entry['kind']} {entry['number']} has the number {entry['ref']} in its shift, not {due}"
+            )
+        due = 1 if first else due + (entry["kind"] != UNCOUNTED)
+    return [Entry(entry["kind"], numbers.get(entry["number"], 0), entry["number"], entry["sum"]) for entry in there]
+
+
 def _is_revocation(entry: Mapping[str, Any]) -> bool:
     return entry["kind"] == "storno" and ".1." in entry["number"]
 

@@ -14,7 +14,7 @@ from dmtwisted.commands.options import CommandOptions
 from dmtwisted.commands.progress import ProgressBar
 from dmtwisted.crash_points import POINTS
 from dmtwisted.lab.children import ended_by_signals
-from dmtwisted.lab.crash.crew import Crew, parts
+from dmtwisted.lab.crash.crew import Crew, parts, parts_on_cabinet
 from dmtwisted.lab.crash.rounds import as_json, table
 
 
@@ -41,6 +41,12 @@ def _points(text: str) -> list[str]:
     return found
 
 
+def _protocol(text: str) -> str:
+    if text not in ("a", "b"):
+        raise ValueError("a or b is expected")
+    return text
+
+
 def _folder(text: str) -> Path:
     if not Path(text).is_dir():
         raise ValueError(f"{text} is not a folder")
@@ -65,10 +71,11 @@ class CrashlabOptions(CommandOptions):
         ["random", None, 10, "How often it is killed at random under load.", _count],
         ["jobs", "j", 1, "How many shops run at the same time; as many as there are processors is useful.", _jobs],
         ["points", None, [], "Only these points, separated by commas.", _points],
+        ["protocol", None, "a", "The tax service's protocol; with b only documents of its register.", _protocol],
         ["json", None, None, "Write the results to this file as JSON.", _file],
         ["state", "d", None, "Create the temporary folder in this one: the disk to test.", _folder],
     ]
-    written: ClassVar = {"json": "FILE"}
+    written: ClassVar = {"json": "FILE", "protocol": "a|b"}
     optFlags: ClassVar = [
         ["away", None, "In random rounds, also cut the line to the tax service at times."],
         ["list", None, "List the points and what is durable there."],
@@ -88,7 +95,8 @@ def run(options: CrashlabOptions) -> int:
         return 0
     seed = options["seed"]
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
-    whole = parts(seed, options["rounds"], options["random"], options["points"], bool(options["away"]))
+    chosen = parts_on_cabinet if options["protocol"] == "b" else parts
+    whole = chosen(seed, options["rounds"], options["random"], options["points"], bool(options["away"]))
     progress = ProgressBar("kills")
     crew = Crew(whole, folder, progress.say, progress)
     print(f"seed {seed}: {crew.planned} kills in {len(whole)} parts, {options['jobs']} at a time", flush=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from dmtwisted.lab.crash.cabinet import CABINET, CABINET_LOAD, CabinetShop
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.carrying import at_keeping_points, keeping_rounds
 from dmtwisted.lab.crash.rounds import EVERY, RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
@@ -95,6 +96,36 @@ def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), aw
         kept = beside[first : first + BESIDE_TASKS]
         found.append(Part(len(kept), partial(at_keeping_points, kept)))
     # After an interruption there are results of all kinds.
+    random.Random(f"parts {seed}").shuffle(found)
+    return found
+
+
+def _cabinet_points(rounds: Sequence[Round], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+    with CabinetShop(folder, few=True) as shop:
+        open_shift(shop)
+        Lab(shop, tallies, stop).at_points(rounds)
+
+
+def _cabinet_random(
+    turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Tally], stop: threading.Event
+) -> None:
+    with CabinetShop(folder, revokes) as shop:
+        open_shift(shop)
+        Lab(shop, tallies, stop).at_random(turns, CABINET_LOAD)
+
+
+def parts_on_cabinet(
+    seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False
+) -> list[Part]:
+    """As `parts`, with a register on protocol B; the scenes are those of its documents."""
+    found = []
+    turns, strikes = plan(seed, rounds, pairs_of(points, CABINET)), blows(seed, at_random, away)
+    for first in range(0, len(turns), AT_POINTS):
+        some = turns[first : first + AT_POINTS]
+        found.append(Part(len(some), partial(_cabinet_points, some)))
+    for n, first in enumerate(range(0, len(strikes), AT_RANDOM)):
+        struck = strikes[first : first + AT_RANDOM]
+        found.append(Part(len(struck), partial(_cabinet_random, struck, away and n % 2 == 1)))
     random.Random(f"parts {seed}").shuffle(found)
     return found
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from dmtwisted.lab.children import BenchFailed, NotStarted
 from dmtwisted.lab.crash.books import Findings
+from dmtwisted.lab.crash.cabinet import ON_CABINET
 from dmtwisted.lab.crash.scenes import LOAD, PATIENCE, SCENES, Play, Scene
 from dmtwisted.lab.crash.shop import Shop
 from dmtwisted.lab.crash.wired import DARK, SLOW_MS, WIRED, Moment, WiredShop
 
-EVERY = (*SCENES, *WIRED)
-"""All scenes; those of hardware registers need a shop of their own."""
+EVERY = (*SCENES, *WIRED, *ON_CABINET)
+"""All scenes; those of hardware registers, and of protocol B only, need a shop of their own."""
 
 RANDOM = "at random"
 """The name of rounds without a point."""
@@ -146,9 +147,9 @@ def blows(seed: int, number: int, away: bool = False) -> list[Blow]:
     return found
 
 
-def pairs_of(points: Sequence[str]) -> list[tuple[Scene, str]]:
-    """Each scene with each of its points, or with those of ``points`` only."""
-    return [(scene, point) for scene in EVERY for point in scene.points if not points or point in points]
+def pairs_of(points: Sequence[str], scenes: Sequence[Scene] = (*SCENES, *WIRED)) -> list[tuple[Scene, str]]:
+    """Each of the scenes with each of its points, or with those of ``points`` only."""
+    return [(scene, point) for scene in scenes for point in scene.points if not points or point in points]
 
 
 class Lab:
@@ -180,6 +181,8 @@ class Lab:
     def _one(self, turn: Round, tally: Tally) -> None:
         shop, scene = self._shop, self._scenes[turn.scene]
         shop.calm()
+        if scene.prepare is not None:
+            scene.prepare(shop)
         first = scene.behind.get(turn.point)
         if first is not None:
             shop.service.order(first)
@@ -262,14 +265,14 @@ class Lab:
         fresh.add(faults)
         tally.add(fresh)
 
-    def at_random(self, turns: Sequence[Blow]) -> None:
-        """Kill under load, volley after volley, until a fault is found."""
+    def at_random(self, turns: Sequence[Blow], load: Sequence[Play] = LOAD) -> None:
+        """Kill under ``load``, volley after volley, until a fault is found."""
         tally = Tally("load", RANDOM)
         self._tallies.append(tally)
         for first in range(0, len(turns), VOLLEY):
             if self._stop.is_set() or not tally.sound:
                 return
-            self._volley(turns[first : first + VOLLEY], tally)
+            self._volley(turns[first : first + VOLLEY], tally, load)
 
     def at_moments(self, shop: WiredShop, turns: Sequence[Moment]) -> None:
         """Kill in the middle of documents of hardware registers, until a fault is found."""
@@ -297,7 +300,7 @@ class Lab:
         self._raise_up(faults)
         self._close(tally, faults)
 
-    def _volley(self, turns: Sequence[Blow], tally: Tally) -> None:
+    def _volley(self, turns: Sequence[Blow], tally: Tally, load: Sequence[Play]) -> None:
         shop, faults, rest = self._shop, Findings(), threading.Event()
 
         def keep_on(play: Play) -> None:
@@ -305,8 +308,8 @@ class Lab:
                 play(shop)
 
         shop.calm()
-        with ThreadPoolExecutor(len(LOAD)) as threads:
-            playing = [threads.submit(keep_on, play) for play in LOAD]
+        with ThreadPoolExecutor(len(load)) as threads:
+            playing = [threads.submit(keep_on, play) for play in load]
             try:
                 for turn in turns:
                     if not turn.away:

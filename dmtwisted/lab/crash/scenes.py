@@ -42,6 +42,8 @@ class Scene:
     behind: Mapping[str, str] = field(default_factory=dict)
     eyes: frozenset[str] = frozenset()
     """Points after which only a person can see the outcome; elsewhere it counts as a fault."""
+    prepare: Play | None = None
+    """What is done before the order to die is given."""
 
 
 def pause() -> None:

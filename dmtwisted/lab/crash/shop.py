@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from dmtwisted.access.authority import issue, make_authority
 from dmtwisted.lab.children import (
@@ -132,12 +132,16 @@ class Peer(ForkedChild, Simulator):
 
 
 class Link:
-    """The line to the tax service, which can be cut: then nothing listens there."""
+    """The line to the tax service, which can be cut: then nothing listens there.
 
-    def __init__(self, target: int) -> None:
+    :param lasting: its connections are used for many calls, so a cut breaks the open ones too.
+    """
+
+    def __init__(self, target: int, lasting: bool = False) -> None:
         self.port = lasting_port()
-        self._target = target
+        self._target, self._lasting = target, lasting
         self._listening: socket.socket | None = None
+        self._open: list[socket.socket] = []
 
     @property
     def mended(self) -> bool:
@@ -151,12 +155,15 @@ class Link:
             threading.Thread(target=self._serve, args=(listening,), daemon=True).start()
 
     def cut(self) -> None:
-        """Refuse new connections; open ones continue."""
+        """Refuse new connections; open ones continue, if each is used for one call."""
         if self._listening is not None:
             with suppress(OSError):
                 self._listening.shutdown(socket.SHUT_RDWR)
             self._listening.close()
             self._listening = None
+        while self._open:
+            with suppress(OSError):
+                self._open.pop().shutdown(socket.SHUT_RDWR)
 
     def _serve(self, listening: socket.socket) -> None:
         with suppress(OSError):
@@ -167,6 +174,11 @@ class Link:
                 except OSError:
                     near.close()
                     continue
+                if self._lasting:
+                    self._open.append(near)
+                    if listening is not self._listening:
+                        # It was cut meanwhile.
+                        self.cut()
                 for one, other in ((near, far), (far, near)):
                     threading.Thread(target=_pipe, args=(one, other), daemon=True).start()
 
@@ -231,6 +243,12 @@ class Shop:
     :param revokes: the register issues documents whose answer was lost again offline when the line is cut.
     """
 
+    wires: ClassVar[Mapping[str, Mapping[str, object]]] = WIRES
+    tax: ClassVar[Sequence[str]] = ()
+    """More options of the simulated tax service."""
+    ahead: Sequence[str] = ()
+    """More modules for the parent to import."""
+
     def __init__(self, folder: Path, revokes: bool = False) -> None:
         self.folder, self._revokes = folder, revokes
         self.tasks: list[TillTask] = []
@@ -245,7 +263,7 @@ class Shop:
         state = folder / "state"
         state.mkdir()
         self.state = state
-        self.parent = Parent(folder / "orders", folder / "parent.log")
+        self.parent = Parent(folder / "orders", folder / "parent.log", self.ahead)
         self.service = KilledService(self.parent, state, lasting_port())
         self.listener = Listener()
         # Tills do not wait until it has asked its devices.
@@ -301,22 +319,22 @@ class Shop:
         self._held.enter_context(self.parent)
         keys, pem = self.folder / "keys", self.folder / "nexo.pem"
         authority = _certificate(pem)
-        tax = self._peer("tax", "tax-service", "--keys", str(keys), "--register", str(FISCAL_NUMBER))
+        tax = self._peer("tax", "tax-service", *self.tax, "--keys", str(keys), "--register", str(FISCAL_NUMBER))
         printer = self._peer(PRINTER, "printer")
         marks = self._peer(MARKS, "marks")
         ports = {}
-        for wire, settings in WIRES.items():
+        for wire, settings in self.wires.items():
             more = ["--pem", str(pem), "--terminal-id", str(settings["poi_id"])] if wire == "nexo" else []
             ports[wire] = self._peer(wire, "terminal", "--protocol", wire, "--duration", str(OPERATION), *more)
         for child in self.peers.values():
             child.wait_until_ready()
-        self.link = Link(tax)
+        self.link = self._link(tax)
         self.link.mend()
         self._held.callback(self.link.cut)
         self._held.callback(self.service.stop)
         self.service.start()
         self.ids[PRINTER] = self._device(PRINTER, "printer", "escpos", host=HOST, port=printer, profile="epson")
-        for wire, settings in WIRES.items():
+        for wire, settings in self.wires.items():
             secured = {"ca": authority, "server_name": "localhost"} if wire == "nexo" else {}
             self.ids[wire] = self._device(
                 wire, "terminal", wire, host=HOST, port=ports[wire], wait_s=10, **settings, **secured
@@ -325,7 +343,7 @@ class Shop:
             REGISTER,
             "register",
             "prro",
-            server_url=f"http://{HOST}:{self.link.port}/fs",
+            **self._there(keys),
             fiscal_number=str(FISCAL_NUMBER),
             fis_code=TIN,
             name="ТОВ «Крамниця»",
@@ -344,6 +362,14 @@ class Shop:
         upload_key(self.service, self.ids[REGISTER], keys)
         self._held.callback(self.listener.stop)
         self.listener.subscribe(self.service)
+
+    def _link(self, port: int) -> Link:
+        """The line to the tax service at ``port``."""
+        return Link(port)
+
+    def _there(self, keys: Path) -> dict[str, object]:
+        """The settings that tell a register where the tax service is."""
+        return {"server_url": f"http://{HOST}:{self.link.port}/fs"}
 
     def _device(self, device: str, kind: str, driver: str, /, **settings: object) -> str:
         return make_device(self.service, device, kind, driver, settings)
@@ -473,15 +499,19 @@ class Shop:
         for number, times in copies.items():
             self._papers[number] = max(times, self._papers.get(number, 0))
         books = Books(
-            accepted(self.peers["tax"].entries()),
+            self._accepted(journal.get(REGISTER, []), found),
             journal.get(REGISTER, []),
-            {wire: self.peers[wire].entries() for wire in WIRES},
+            {wire: self.peers[wire].entries() for wire in self.wires},
             self._papers,
         )
         found.add(compare_shop(REGISTER, self.tasks, books))
         found.add(compare_marks(self.tasks, *self.marks(), self.peers[MARKS].entries()))
         found.add(self.listener.judge(self._documents(journal)))
         self.found.add(found)
+
+    def _accepted(self, journal: Sequence[Entry], found: Findings) -> list[Entry]:
+        """What the tax service accepted, in order; gaps that this shows are added to ``found``."""
+        return accepted(self.peers["tax"].entries())
 
 
 def _certificate(pem: Path) -> str:
