@@ -232,7 +232,11 @@ PARTS = {
             ["rounds", "r", 10, "How often it is measured.", _count],
             _STATE,
         ],
-        [["plain", None, "Use plain HTTP to the tax service instead of TLS."], _JSON],
+        [
+            ["both", None, "Measure a sale on protocol B next to one on A instead, in turns."],
+            ["plain", None, "Use plain HTTP to the tax service instead of TLS."],
+            _JSON,
+        ],
     ),
     "history": Part(
         "history",

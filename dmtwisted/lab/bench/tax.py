@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from dmtwisted.lab import children
-from dmtwisted.lab.bench.figures import Figures
+from dmtwisted.lab.bench.figures import Figures, Share, quartiles, spread
 from dmtwisted.lab.bench.loads import shown_rounds
 from dmtwisted.lab.load import percentile, sale_body
 
@@ -70,12 +71,9 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
         own = selling.port
         for place, (name, number) in enumerate(zip(names, numbers, strict=True), 1):
             make_prro(selling, name, number, place, server)
-        rules = [
-            {"on": on, "then": "accept", "delay_ms": int(delay_s * 1000), "times": 0} for on in ("any", COMMANDS)
-        ]
         # The first sale is slower, because of imports and tables.
         _round(own, names, "warm-up")
-        server.set_rules(*rules)
+        server.set_rules(*_slow(delay_s))
         before = _spent(selling, server)
         measured, alone = [], []
         for n in shown_rounds(rounds):
@@ -84,6 +82,63 @@ def tax_report(folder: Path, registers: int, delay_s: float, rounds: int, tls: b
         sales = rounds * (registers + 1)
         cpu = {name: (spent - before[name]) * 1000 / sales for name, spent in _spent(selling, server).items()}
     return Report(registers, delay_s * 1000, tls, measured, alone, cpu)
+
+
+def _slow(delay_s: float) -> list[dict[str, object]]:
+    """The rules of a server that takes some time for each answer."""
+    return [{"on": on, "then": "accept", "delay_ms": int(delay_s * 1000), "times": 0} for on in ("any", COMMANDS)]
+
+
+PROTOCOLS = ("a", "b")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A sale on each protocol, in turns: milliseconds of each round."""
+
+    delay_ms: float
+    tls: bool
+    spent_ms: dict[str, list[float]]
+
+    @property
+    def ratio(self) -> Share:
+        """B to A, by round: quartiles."""
+        return quartiles([b / a for a, b in zip(*(self.spent_ms[protocol] for protocol in PROTOCOLS), strict=True)])
+
+
+def beside_report(folder: Path, delay_s: float, rounds: int, tls: bool) -> Beside:
+    """Measure a sale on protocol B next to one on A: one service, and a simulated server for each.
+
+    :raises BenchFailed: when a sale fails, or is issued offline.
+    :raises NotStarted: when a process does not start.
+    """
+    names = {protocol: f"bench-{protocol}" for protocol in PROTOCOLS}
+    spent: dict[str, list[float]] = {protocol: [] for protocol in PROTOCOLS}
+    with ExitStack() as running:
+        selling = running.enter_context(prro_service(folder))
+        for place, protocol in enumerate(PROTOCOLS):
+            own = folder / protocol
+            own.mkdir()
+            running.enter_context(server := tax_service(own, [FIRST + place], tls, protocol))
+            make_prro(selling, names[protocol], FIRST + place, 1, server)
+            _round(selling.port, [names[protocol]], "warm-up")
+            server.set_rules(*_slow(delay_s))
+        for n in shown_rounds(rounds):
+            for protocol in PROTOCOLS if n % 2 else reversed(PROTOCOLS):
+                spent[protocol].append(_round(selling.port, [names[protocol]], f"{protocol}-{n}").both_ms)
+    return Beside(delay_s * 1000, tls, spent)
+
+
+def beside_words(report: Beside) -> str:
+    """The report as text."""
+    way = "TLS" if report.tls else "plain HTTP"
+    lines = [
+        f"A sale at tax services that take {report.delay_ms:.0f} ms for each answer, over {way}, milliseconds:",
+        f"{'protocol':>10} {'p50':>8} {'ours, p50':>10}",
+    ]
+    for protocol, spent in report.spent_ms.items():
+        lines.append(f"{protocol:>10} {median(spent):>8.0f} {median(spent) - report.delay_ms:>10.0f}")
+    return "\n".join([*lines, f"B to A: {spread(report.ratio)}."])
 
 
 def _spent(selling: children.Child, server: children.Child) -> dict[str, float]:
@@ -97,18 +152,19 @@ def _spent(selling: children.Child, server: children.Child) -> dict[str, float]:
 class TaxService(children.Simulator):
     """A simulated tax service with its address and the folder of the keys that it makes."""
 
-    def __init__(self, folder: Path, port: int, tls: bool, words: Sequence[str], control: int) -> None:
+    def __init__(self, folder: Path, port: int, tls: bool, words: Sequence[str], control: int, protocol: str) -> None:
         super().__init__("tax-service", ["dmtwisted.commands.main", *words], control, folder / "tax-service.log")
-        self.keys, self.tls = folder / "keys", tls
-        self.url = f"{'https' if tls else 'http'}://{children.HOST}:{port}/fs"
+        self.keys, self.tls, self.protocol = folder / "keys", tls, protocol
+        self.url = f"{'https' if tls else 'http'}://{children.HOST}:{port}{'/fs' if protocol == 'a' else ''}"
 
 
-def tax_service(folder: Path, numbers: Sequence[int], tls: bool) -> TaxService:
+def tax_service(folder: Path, numbers: Sequence[int], tls: bool, protocol: str = "a") -> TaxService:
     """A simulated tax service that knows the registers with these fiscal numbers."""
-    words = ["--keys", str(folder / "keys"), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
+    words = ["--protocol", protocol] if protocol != "a" else []
+    words += ["--keys", str(folder / "keys"), "--ledger", str(folder / "tax.ledger"), *(["--tls"] if tls else [])]
     words += [word for number in numbers for word in ("--register", str(number))]
     command, port, control = children.simulator_command("tax-service", *words)
-    return TaxService(folder, port, tls, command, control)
+    return TaxService(folder, port, tls, command, control, protocol)
 
 
 def prro_service(folder: Path, tree: Path = children.HOME) -> children.Child:
@@ -133,6 +189,7 @@ def make_prro(selling: children.Child, name: str, number: int, place: int, serve
         "shopname": "Крамниця",
         "shopad": "м. Київ",
         "trusted_certificates": children.root_in(server.keys),
+        **({"protocol": server.protocol} if server.protocol != "a" else {}),
         **more,
     }
     if server.tls:
@@ -218,6 +275,9 @@ def words(report: Report) -> str:
 
 def figures(part: str, folder: Path, chosen: Any) -> Figures:
     """Measure ``dmtwisted bench tax``."""
+    if chosen["both"]:
+        beside = beside_report(folder, chosen["delay"], chosen["rounds"], not chosen["plain"])
+        return {**asdict(beside), "ratio": asdict(beside.ratio)}, beside_words(beside)
     report = tax_report(folder, chosen["registers"], chosen["delay"], chosen["rounds"], not chosen["plain"])
     return as_json(report), words(report)
 

@@ -180,16 +180,22 @@ class Link:
                         # It was cut meanwhile.
                         self.cut()
                 for one, other in ((near, far), (far, near)):
-                    threading.Thread(target=_pipe, args=(one, other), daemon=True).start()
+                    threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
 
-
-def _pipe(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(1 << 16):
-            sink.sendall(data)
-    for end in (source, sink):
+    def _carry(self, source: socket.socket, sink: socket.socket) -> None:
+        """Carry everything from one end to the other, until one of them ends."""
         with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
+            while data := source.recv(1 << 16):
+                if not self._pass_on(data, sink):
+                    break
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _pass_on(self, data: bytes, sink: socket.socket) -> bool:
+        """Pass something on; whether the connection goes on."""
+        sink.sendall(data)
+        return True
 
 
 class KilledService(ForkedChild):
