@@ -45,7 +45,7 @@ POINTS: Mapping[str, str] = {
     "offline.taken-back": "After that and a start: that the lost operation is open again is durable.",
     "offline.made-again": "The document is made again offline; the caller was not answered.",
     "offline.copy-noted": "The outcome of the online copy is durable; the opening of the session was not sent.",
-    "offline.copy-deleted": "On protocol B the online copy is deleted there; the opening of the session was not sent.",
+    "offline.copy-deleted": "The cabinet has deleted the online copy; the opening of the session was not sent.",
     # Payments, on every wire (dmtwisted/terminals/service.py)
     "payment.intent-stored": "The intent is durable; nothing was sent to the terminal.",
     "payment.snapshot-asked": "The terminal has answered with its last operation; that is not stored yet.",

@@ -25,10 +25,10 @@ from dmtwisted.lab.bench.options import BenchOptions, numbers
 from dmtwisted.lab.bench.sales import Round, Row, row_of, table
 from dmtwisted.lab.bench.sign import Report, signing_report, typical_receipt
 from dmtwisted.lab.bench.sign import words as told_by
+from dmtwisted.lab.bench.tax import Beside, beside_report, beside_words, tax_report
 from dmtwisted.lab.bench.tax import Report as TaxReport
 from dmtwisted.lab.bench.tax import Round as TaxRound
 from dmtwisted.lab.bench.tax import as_json as tax_as_json
-from dmtwisted.lab.bench.tax import tax_report
 from dmtwisted.lab.bench.tax import words as tax_words
 from dmtwisted.lab.children import Cpu, NotStarted, cpu_of, filesystem, per_sale, scratch_folder, stat_cpu
 from dmtwisted.lab.load import Load
@@ -294,6 +294,14 @@ class TaxTests(SynchronousTestCase):
         self.assertEqual(lines[-2].split(), ["1", "1040", "1040", "1040", "40"])
         self.assertEqual(lines[-1].split(), ["2", "1090", "1120", "1120", "90"])
 
+    def test_beside(self) -> None:
+        """A sale on protocol B is compared with the one on A of the same round."""
+        beside = Beside(1000.0, True, {"a": [1100.0, 1000.0, 1200.0], "b": [1100.0, 1100.0, 1080.0]})
+        self.assertEqual(beside.ratio, Share(1.0, 0.95, 1.05))
+        lines = beside_words(beside).splitlines()
+        self.assertEqual([line.split() for line in lines[2:4]], [["a", "1100", "100"], ["b", "1100", "100"]])
+        self.assertEqual(lines[-1], "B to A: 1.00 (0.95..1.05).")
+
     def test_measured(self) -> None:
         """The real service at the simulated tax service: every sale is fiscalised, none faster than that answers."""
         if not os.environ.get("DMTWISTED_SLOW"):
@@ -302,3 +310,6 @@ class TaxTests(SynchronousTestCase):
             report = tax_report(folder, 2, 0.2, 2, tls=False)
         self.assertEqual([len(one.spent_ms) for one in report.rounds + report.alone], [2, 2, 1, 1])
         self.assertGreaterEqual(min(min(one.spent_ms) for one in report.rounds), 200.0)
+        with scratch_folder(None) as folder:
+            beside = beside_report(folder, 0.2, 2, tls=True)
+        self.assertGreaterEqual(min(min(spent) for spent in beside.spent_ms.values()), 200.0)

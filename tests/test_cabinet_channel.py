@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.restored import NAME, Restored
 from dmtwisted.store.values import OperationQuery, State
+from protocols.fiscal.cabinet.documents import mac_of
 from protocols.fiscal.crypto.signing import sign
 from tests.cabinet_shop import GONE, CabinetCase
 from tests.prro_shop import FIRST, keys
@@ -585,6 +588,63 @@ class TakeoverTests(CabinetCase):
         self.assertIs(self.failureResultOf(changing, Refused).value.res, Res.SHIFT_MUST_BE_CLOSED)
         self.told(self.sell())
         self.agree()
+
+
+class PairTests(CabinetCase):
+    """Two registers at the same time."""
+
+    def together(self, tag: str, **members: Any) -> list[dict[str, Any]]:
+        """The answers to the same task on both, sent at the same moment."""
+        came: list[bytes] = []
+        for device in ("one", "two"):
+            body = {"ver": 6, "device": device, "tag": tag, "type": 1, "fiscal": {"task": 1, **members}}
+            self.shop.asked(body).addCallback(came.append)
+        for _ in range(60):
+            if len(came) == 2:
+                break
+            self.shop.clock.advance(0.5)
+        return [json.loads(answer) for answer in came]
+
+    def test_two_keys(self) -> None:
+        """With a key each they do not wait for each other, whatever is lost; each has its own chain and numbers."""
+        self.shop.load_key("two", keys().other)
+        for device in ("one", "two"):
+            self.told(self.do(0, device=device))
+        dice = Random(1)
+        for n in range(20):
+            slow = {"on": "any", "then": "accept", "delay_ms": 1000}
+            faults = [{"on": "any", "then": then} for then in ("lost_after", "lost_before", "garbage", "silent")]
+            calm = n % 2 == 0
+            self.shop.rules(*([slow, slow] if calm else dice.sample([slow, dice.choice(faults)], 2)))
+            begun = self.shop.clock.seconds()
+            answers = self.together(f"t{n}", receipt=sale((1000 + n) / 100))
+            if calm:
+                self.assertEqual([one["res"] for one in answers], [0, 0])
+                self.assertEqual(self.shop.clock.seconds() - begun, 1)
+            self.shop.rules()
+            self.shop.clock.advance(31)
+            for device in ("one", "two"):
+                self.told(self.do(1, f"t{n}", device, receipt=sale((1000 + n) / 100)))
+        for number, device in ((FIRST, "one"), (FIRST + 1, "two")):
+            self.told(self.do(11, device=device))
+            self.agree(number, device)
+            self.assertEqual([kind for kind in self.shop.kinds(number) if kind == "sale"], ["sale"] * 20)
+            contents = self.shop.contents(number)
+            named = [paper.mac.text for paper in self.shop.papers(number) if paper.mac is not None]
+            self.assertEqual(named, ["", *map(mac_of, contents[:-1])])
+
+    def test_one_key(self) -> None:
+        """One key has one open shift: the second register opens after the first one's Z, and nothing is lost."""
+        self.shop.load_key("two", keys().cashier)
+        self.told(self.do(0))
+        answer = self.do(0, "opening", "two")
+        self.assertEqual((answer["res"], answer["res_action"]), (1033, 3), answer)
+        self.told(self.sell())
+        self.told(self.do(11))
+        self.told(self.do(0, "opening", "two"))
+        self.told(self.sell(device="two"))
+        self.agree()
+        self.agree(FIRST + 1, "two")
 
 
 class RestoredTests(OpenCase):

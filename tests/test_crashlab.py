@@ -29,14 +29,16 @@ from dmtwisted.lab.crash.books import (
     HeldMark,
     TillTask,
     accepted,
+    accepted_by_cabinet,
     compare_marks,
     compare_shop,
     read_marks,
 )
+from dmtwisted.lab.crash.cabinet import CABINET, SAME
 from dmtwisted.lab.crash.carrying import OLD_SALES, Rows, compare_kept, compare_rows, of_first_schema
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.command import CrashlabOptions, run
-from dmtwisted.lab.crash.crew import Crew, Part, parts
+from dmtwisted.lab.crash.crew import Crew, Part, parts, parts_on_cabinet
 from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.lab.crash.shop import Shop
@@ -297,6 +299,24 @@ class LedgerTests(SynchronousTestCase):
         taken = [Entry("offline_begin", 7, "9.1.2", 0), Entry("sale", 8, "9.2.3", 5)]
         self.assertEqual(accepted(entries), taken)
 
+    def test_cabinet(self) -> None:
+        """On protocol B a deleted copy does not count; documents have the journal's numbers, and gaps are found."""
+        kinds = ["open", "sale", "sale", "storno", "numbers", "offline_begin", "sale", "z", "offline_end", "open"]
+        places = [0, 1, 2, "n2", 2, 2, 3, 4, 5, 0]
+        entries = [
+            {"kind": kind, "status": "accepted", "number": f"n{n}", "sum": 5, "ref": str(place)}
+            for n, (kind, place) in enumerate(zip(kinds, places, strict=True))
+        ]
+        entries.insert(3, {"kind": "sale", "status": "refused", "number": "", "sum": 7, "ref": "9"})
+        there = [kind for n, kind in enumerate(kinds) if n not in (2, 3)]
+        codes = [f"n{n}" for n in range(len(kinds)) if n not in (2, 3)]
+        journal = [Entry(kind, n, code, 5) for n, (kind, code) in enumerate(zip(there, codes, strict=True), 1)]
+        found = Findings()
+        self.assertEqual(accepted_by_cabinet(entries, journal, found), journal)
+        self.assertFalse(found)
+        missing = accepted_by_cabinet(entries[:-4] + entries[-3:], journal[1:], found)
+        self.assertEqual((missing[0].number, len(found.gaps)), (0, 1))
+
 
 class FirstSchemaTests(SynchronousTestCase):
     """The lab's old database."""
@@ -342,6 +362,15 @@ class PlanTests(SynchronousTestCase):
         kills = sum(part.kills for part in parts(5, 2, 250))
         self.assertEqual(kills, 2 * len(pairs_of([])) + 2 * len(BESIDE) + 250)
         self.assertEqual([part.kills for part in parts(5, 3, 0, ["batch.paid"])], [3])
+
+    def test_cabinet(self) -> None:
+        """On protocol B the scenes are those of the register's documents; the same seed gives the same plan."""
+        points = len(pairs_of([], CABINET))
+        kills = [part.kills for part in parts_on_cabinet(5, 2, 250)]
+        self.assertEqual(sum(kills), 2 * points + 250)
+        self.assertEqual(kills, [part.kills for part in parts_on_cabinet(5, 2, 250)])
+        self.assertEqual([part.kills for part in parts_on_cabinet(5, 3, 0, ["offline.copy-deleted"])], [3])
+        self.assertEqual(SAME - {scene.name for scene in CABINET}, set())
 
     def test_some_points(self) -> None:
         """A point that is named is played in every scene that has it."""

@@ -35,6 +35,20 @@ class TaxChaosTests(SynchronousTestCase):
         self.assertEqual((score.receipts, score.made + score.dropped), (50, 50))
         self.assertGreater(min(score.revoked, score.offline, score.kills), 1)
 
+    def test_cabinet(self) -> None:
+        """On protocol B everybody agrees too: the chain has no break, each reserved number is used once or kept."""
+        for seed, revoke in ((13, False), (9, True)):
+            score = run(40, seed, revoke, "b")
+            self.assertEqual(score.wrong, [])
+            self.assertEqual((score.receipts, score.made + score.dropped), (40, 40))
+            self.assertGreater(min(score.offline, score.repeats, score.sessions, score.settled), 0)
+        self.assertGreater(score.revoked, 0)
+
+    def test_cabinet_session(self) -> None:
+        """There a session goes up document by document, over a link that comes and goes."""
+        score = run_session(60, 3, 3, "b")
+        self.assertEqual((score.wrong, score.made, score.offline, score.sessions), ([], 60, 60, 1))
+
     def test_session(self) -> None:
         """A session goes up over a link that comes and goes, without gap or repeat."""
         score = run_session(105, 3, 3)

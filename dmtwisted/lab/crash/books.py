@@ -140,7 +140,7 @@ def accepted_by_cabinet(
             found.gaps.append(
                 f"{entry['kind']} {entry['number']} has the number {entry['ref']} in its shift, not {due}"
             )
-        due = 1 if first else due + (entry["kind"] != UNCOUNTED)
+        due = 1 if first else int(entry["ref"]) + (entry["kind"] != UNCOUNTED)
     return [Entry(entry["kind"], numbers.get(entry["number"], 0), entry["number"], entry["sum"]) for entry in there]
 
 
