@@ -1,0 +1,119 @@
+"""The tax service's two servers on the pages: which of them knows a register."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from urllib.parse import quote
+
+from dmtwisted.lab.children import environment
+from tests.browser.case import BrowserCase
+from tests.test_service_process import PATIENCE
+from tests.web_case import multipart
+
+FISCAL, CABINET, BOTH, NEITHER = "4000000001", "4000000002", "4000000003", "4000000009"
+"""Fiscal numbers of registers by the server that knows them."""
+
+PASSWORD = "tax-test"
+
+
+class TwoServersCase(BrowserCase):
+    """Both servers run beside the service; they know the same key."""
+
+    def setUp(self) -> None:
+        """Start them on ports of their own."""
+        super().setUp()
+        self.fiscal, self.fiscal_control = self.simulate("a", FISCAL, BOTH)
+        self.cabinet, self.cabinet_control = self.simulate("b", CABINET, BOTH)
+
+    def simulate(self, protocol: str, *registers: str) -> list[str]:
+        """The address for registers, and that of the control port."""
+        words = [sys.executable, "-m", "dmtwisted.commands.main", "simulate", "tax-service", "--keys", "keys"]
+        words += ["--protocol", protocol, *(f"--register={number}" for number in registers)]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, cwd=self.folder, env=environment())
+        self.addCleanup(process.wait, PATIENCE)
+        self.addCleanup(process.terminate)
+        assert process.stdout is not None
+        self.addCleanup(process.stdout.close)
+        return re.findall(r"127\.0\.0\.1:\d+", process.stdout.readline().decode())[:2]
+
+    def away(self, control: str) -> None:
+        """The server at ``control`` answers no question from now on."""
+        body = json.dumps({"rules": [{"on": "probe", "then": "unreachable", "times": 0}]}).encode()
+        asked = urllib.request.Request(f"http://{control}/scenario", body, method="PUT")
+        urllib.request.urlopen(asked, timeout=PATIENCE).close()
+
+
+class FindingTests(TwoServersCase):
+    """The button on the page of a register."""
+
+    def register(self, number: str, keyed: bool = True) -> None:
+        """Go to the page of a register of the fiscal server, with its key or without."""
+        settings = {"fiscal_number": number, "server_url": f"http://{self.fiscal}/fs"}
+        body = {"device": number, "kind": "register", "driver": "prro", "settings": settings, "confirm_real": True}
+        status, answer = self.service.request("POST", "/dm/api/v3/devices", body)
+        self.assertEqual(status, 201, answer)
+        dev_id = json.loads(answer)["dev_id"]
+        if keyed:
+            content, kind = multipart(
+                file=(self.folder / "keys" / "cashier.p12").read_bytes(), password=PASSWORD.encode()
+            )
+            url = f"http://127.0.0.1:{self.service.port}/dm/main/api/v1/prro/sign?dev_id={dev_id}"
+            asked = urllib.request.Request(url, content, {"Content-Type": kind})
+            with urllib.request.urlopen(asked, timeout=PATIENCE) as loaded:
+                self.assertEqual(json.load(loaded)["res"], 0)
+        # A register of a simulator asks no server of the internet: the other simulator is named.
+        other = quote(f"http://{self.cabinet}", safe="")
+        self.page.unroute("**/protocol")
+        self.page.route("**/protocol", lambda route: route.continue_(url=f"{route.request.url}?other_url={other}"))
+        self.go(f"/dm/devices/{dev_id}")
+
+    def found(self, number: str) -> str:
+        """What the page says about a register."""
+        self.register(number)
+        self.click("#ask-protocol")
+        self.see("#protocol-found li >> nth=1")
+        return self.text("#protocol-found")
+
+    def test_cabinet(self) -> None:
+        """Only the cabinet's server knows it: the page offers protocol B, and saving makes it so."""
+        told = self.found(CABINET)
+        self.assertIn("Протокол Б, сервер кабінету", told.splitlines()[0])
+        self.assertIn("Протокол А, фіскальний сервер: не знає каси", told)
+        self.assertIn("Протокол Б, сервер кабінету: знає касу", told)
+        self.picture("two-servers")
+        self.click("#protocol-found button")
+        self.assertEqual(self.page.input_value("#s-protocol"), '"b"')
+        self.fill("#s-server_url", f"http://{self.cabinet}")
+        self.click("#settings button.main")
+        self.see("#outcome.done")
+        self.assertEqual(self.devices()[CABINET]["settings"]["protocol"], "b")
+
+    def test_fiscal(self) -> None:
+        """Only the fiscal server knows it: the setting is right, and nothing is offered."""
+        told = self.found(FISCAL)
+        self.assertIn("Протокол А, фіскальний сервер", told.splitlines()[0])
+        self.assertIn("Протокол Б, сервер кабінету: не знає каси", told)
+        self.assertIsNone(self.page.query_selector("#protocol-found button"))
+
+    def test_unclear(self) -> None:
+        """Both, neither, or one away: nothing is offered, and each server's answer is told."""
+        self.assertIn("Касу знають обидва сервери", self.found(BOTH))
+        self.assertIsNone(self.page.query_selector("#protocol-found button"))
+        self.assertIn("Касу не знає жоден сервер", self.found(NEITHER))
+        self.assertIsNone(self.page.query_selector("#protocol-found button"))
+        self.away(self.cabinet_control)
+        self.click("#ask-protocol")
+        self.see("#protocol-found strong:has-text('З’ясувати не вдалося')")
+        self.assertIn("Протокол Б, сервер кабінету: не відповів на питання", self.text("#protocol-found"))
+        self.assertIsNone(self.page.query_selector("#protocol-found button"))
+
+    def test_no_key(self) -> None:
+        """Without a key nobody can be asked, and the page says that a key is missing."""
+        self.register(CABINET, keyed=False)
+        self.click("#ask-protocol")
+        self.assertIn("ключ", self.outcome())
+        self.assertEqual(self.text("#protocol-found"), "")
