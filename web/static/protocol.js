@@ -21,7 +21,8 @@ function take(protocol) {
 
 function said(name, server) {
   const what = `${FOUND[name]}: ${KNOWLEDGE.get(server.knows)}`;
-  return make("li", {}, make("span", {}, what), make("p", { class: "help" }, [server.url, server.text].filter(Boolean).join(": ")));
+  const why = [server.text, server.url && `(${server.url})`].filter(Boolean).join(" ");
+  return make("li", {}, make("span", {}, what), make("p", { class: "help" }, why));
 }
 
 const button = $("#ask-protocol");
