@@ -1,4 +1,4 @@
-"""The tax service's two servers on the pages: which of them knows a register."""
+"""The tax service's two servers on the pages: which of them knows a register, and one of the cabinet's added."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import urllib.request
+from typing import Any
 from urllib.parse import quote
 
 from dmtwisted.lab.children import environment
@@ -117,3 +118,72 @@ class FindingTests(TwoServersCase):
         self.click("#ask-protocol")
         self.assertIn("ключ", self.outcome())
         self.assertEqual(self.text("#protocol-found"), "")
+
+
+class AddingTests(TwoServersCase):
+    """The wizard, for a register of the cabinet's server."""
+
+    def begin(self) -> None:
+        """Name both simulators and give the key."""
+        self.go("/dm/devices/new/register")
+        self.click("#step-key summary")
+        self.fill("#server_url", f"http://{self.fiscal}/fs")
+        self.fill("#cabinet_url", f"http://{self.cabinet}")
+        self.page.set_input_files("#file-file", self.folder / "keys" / "cashier.p12")
+        self.fill("#password", PASSWORD)
+        self.click("#key-form button.main")
+
+    def ask(self, number: str) -> None:
+        """Ask the cabinet's server about a register."""
+        self.fill("#number", number)
+        self.click("#cabinet-form button")
+
+    def finish(self) -> Any:
+        """Choose what it showed, save, open the shift: the register."""
+        self.click(f"#offers li:has-text('{CABINET}') button")
+        self.assertIn("Протокол Б, сервер кабінету", self.text("#step-choose .told"))
+        self.click("#save-form button.main")
+        self.click("#open")
+        self.see("#ready:not([hidden])")
+        return next(each for each in self.devices().values() if each["settings"].get("fiscal_number") == CABINET)
+
+    def test_whole_way(self) -> None:
+        """A register that the fiscal server does not list is found by its number, and sells by protocol B."""
+        self.begin()
+        self.see("#offers li:has-text('4000000001')")
+        self.click("#cabinet-form button")
+        self.see("#number[aria-invalid='true']:focus")
+        self.ask(NEITHER)
+        self.see("#step-choose .outcome.failed:has-text('Сервер кабінету не показав каси')")
+        self.see("#offers li:has-text('4000000001')")
+        self.ask("12a")
+        self.see("#step-choose .outcome.failed")
+        self.ask(CABINET)
+        self.see(f"#offers li:has-text('{CABINET}') button:focus")
+        self.picture("wizard-cabinet")
+        register = self.finish()
+        self.assertEqual(
+            (register["settings"]["protocol"], register["settings"]["server_url"]), ("b", f"http://{self.cabinet}")
+        )
+
+    def test_fiscal_server_away(self) -> None:
+        """The fiscal server does not answer: a register of the cabinet's server is added all the same."""
+        self.away(self.fiscal_control)
+        self.begin()
+        self.click("#step-key .outcome button:has-text('Касу зареєстровано на сервері кабінету')")
+        self.see("#step-choose:not([hidden]) h2:focus")
+        self.ask(CABINET)
+        self.finish()
+
+    def test_back_to_fiscal(self) -> None:
+        """Who asked the cabinet's server, and goes back to the key, adds a register of the fiscal server."""
+        self.begin()
+        self.ask(CABINET)
+        self.see(f"#offers li:has-text('{CABINET}') button:focus")
+        self.click("#step-choose [data-back]")
+        self.click("#key-form button.main")
+        self.click(f"#offers li li:has-text('{FISCAL}') button")
+        self.click("#save-form button.main")
+        self.see("#step-open:not([hidden])")
+        added = next(each for each in self.devices().values() if each["settings"].get("fiscal_number") == FISCAL)
+        self.assertEqual(added["settings"]["protocol"], "a")
