@@ -1,4 +1,4 @@
-"""The tax service's two servers on the pages: which of them knows a register, and one of the cabinet's added."""
+"""The tax service's two servers on the pages: which of them knows a register, one of the cabinet's added and used."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from dmtwisted.lab.children import environment
 from tests.browser.case import BrowserCase
-from tests.test_service_process import PATIENCE
-from tests.web_case import multipart
+from tests.test_service_process import PATIENCE, Service
+from tests.web_case import multipart, sale
 
 FISCAL, CABINET, BOTH, NEITHER = "4000000001", "4000000002", "4000000003", "4000000009"
 """Fiscal numbers of registers by the server that knows them."""
@@ -187,3 +187,28 @@ class AddingTests(TwoServersCase):
         self.see("#step-open:not([hidden])")
         added = next(each for each in self.devices().values() if each["settings"].get("fiscal_number") == FISCAL)
         self.assertEqual(added["settings"]["protocol"], "a")
+
+
+class PractiseTests(BrowserCase):
+    """A training register that practises protocol B."""
+
+    def start(self, *options: str) -> Service:
+        """The service with such registers."""
+        return super().start("--training-protocol", "b", *options)
+
+    def test_documents(self) -> None:
+        """The page names the documents that only protocol B has, and how many offline numbers are left."""
+        self.open_shift(self.service)
+        self.service.execute(sale("sale-1"))
+        for way in ("go-offline", "go-online"):
+            status, answer = self.service.request("POST", f"{self.service.device()}/{way}", {})
+            self.assertEqual((status, json.loads(answer)["res"]), (200, 0))
+        dev_id = self.devices()["test"]["dev_id"]
+        self.go(f"/dm/main/registers/{dev_id}?lang=uk")
+        for told in ("Запит офлайн-номерів № 2", "Початок офлайн-сесії № 4", "Кінець офлайн-сесії № 5"):
+            self.assertIn(told, self.text())
+        self.assertRegex(self.text(), r"Залишилося офлайн-номерів\s+498")
+        self.go("/dm/main/receipts?lang=en")
+        self.assertIn("Request for offline numbers № 2", self.text())
+        self.click("a:has-text('Request for offline numbers № 2')")
+        self.see("h1:has-text('№ 2')")
