@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from tests.cabinet_shop import GONE, CabinetShop
 from tests.prro_shop import FIRST, TIN, PrroShop, container, keys
 from tests.web_case import DEVICES, WebCase, multipart
 from web.site import Door
@@ -108,3 +109,47 @@ class ExaminedKeyTests(WebCase):
         self.shop.clock.advance(3 * 86400)
         found = self.examine(container(keys().ending, PASSWORD))
         self.assertEqual((found["res"], found["key"]), (2003, None))
+
+
+class CabinetKeyTests(WebCase):
+    """A shop at the cabinet's server, which is asked about a register by its number."""
+
+    def setUp(self) -> None:
+        """The fiscal server has no register at all."""
+        super().setUp()
+        self.shop: Any = CabinetShop(self, "one")
+        self.door = Door(self.shop.core)
+
+    def examine(self, number: str) -> Any:
+        """What is said of the register ``number``."""
+        file = base64.b64encode(container(keys().cashier, PASSWORD)).decode()
+        members = {"key": file, "password": PASSWORD, "fiscal_number": number, "server_url": "http://localhost:9443"}
+        return self.request("POST", PATH, members)
+
+    def test_known(self) -> None:
+        """It answers with the one register, whether its shift is open, and which device has it."""
+        found = self.examine(str(FIRST)).json
+        self.assertEqual((found["res"], found["key"]["owner"], found["open_shifts"]), (0, "Олена Коваль", []))
+        [outlet] = found["tax_objects"]
+        self.assertEqual([one["fiscal_number"] for one in outlet["registers"]], [str(FIRST)])
+        self.assertEqual((outlet["tin"], found["devices"][str(FIRST)]), (TIN, "one"))
+        self.shop.open_shift("one")
+        self.assertEqual(self.examine(str(FIRST)).json["open_shifts"], [str(FIRST)])
+
+    def test_unknown(self) -> None:
+        """A number that the server does not know is refused; the key is told all the same."""
+        found = self.examine("4999999999").json
+        self.assertEqual((found["key"]["owner"], found["tax_objects"]), ("Олена Коваль", []))
+        self.assertNotEqual(found["res"], 0)
+
+    def test_away(self) -> None:
+        """The server does not answer: that is told, not that there is no such register."""
+        self.shop.rules(*GONE)
+        self.assertEqual(self.examine(str(FIRST)).json["res"], 1050)
+
+    def test_no_number(self) -> None:
+        """What is no number is told at its member, and nobody is asked."""
+        before = len(self.shop.calls)
+        answer = self.examine("40-1")
+        self.assertEqual((answer.status, answer.json["errors"][0]["path"]), (422, "settings.fiscal_number"))
+        self.assertEqual(len(self.shop.calls), before)

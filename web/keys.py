@@ -20,12 +20,16 @@ from web.uploads import Form, bytes_of, is_form, read_form
 
 
 class KeyUpload(msgspec.Struct, frozen=True):
-    """An uploaded key: the file, its password, files of certificates, and which tax server is asked about it."""
+    """An uploaded key: the file, its password, files of certificates, and which tax server is asked about it.
+
+    With a register's `fiscal_number` it is the cabinet's server, which lists no registers but knows this one.
+    """
 
     key: bytes
     password: str = ""
     certificate: tuple[bytes, ...] = ()
     server_url: str = ""
+    fiscal_number: str = ""
 
 
 class KeyLoaded(Done, kw_only=True):
@@ -97,7 +101,11 @@ def upload_of(request: IRequest) -> KeyUpload:
 def _of_form(form: Form) -> KeyUpload:
     certificates = tuple(one for one in form.files.get("certificate", ()) if one)
     return KeyUpload(
-        form.file("file") or form.file("key"), form.text("password"), certificates, form.text("server_url")
+        key=form.file("file") or form.file("key"),
+        password=form.text("password"),
+        certificate=certificates,
+        server_url=form.text("server_url"),
+        fiscal_number=form.text("fiscal_number"),
     )
 
 
@@ -106,6 +114,7 @@ class _JsonUpload(msgspec.Struct):
     password: str = ""
     certificate: str | list[str] | None = None
     server_url: str = ""
+    fiscal_number: str = ""
 
 
 def _of_json(upload: _JsonUpload) -> KeyUpload:
@@ -116,4 +125,5 @@ def _of_json(upload: _JsonUpload) -> KeyUpload:
         password=upload.password,
         certificate=tuple(bytes_of("certificate", text) for text in certificates),
         server_url=upload.server_url,
+        fiscal_number=upload.fiscal_number,
     )

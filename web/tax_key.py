@@ -52,6 +52,8 @@ class TaxKeyApi:
         """Examine a key file with its password, and ask the tax service for its registers; see `res`."""
         upload, language = upload_of(request), language_of(request, self.default_language)
         settings = {"server_url": upload.server_url} if upload.server_url else {}
+        if upload.fiscal_number:
+            settings |= {"protocol": "b", "fiscal_number": upload.fiscal_number}
 
         async def examined() -> ExaminedKeyRecord:
             async with self._devices.on_trial(REGISTER, DRIVER, settings) as register:

@@ -356,6 +356,10 @@ _SIGNING_KEY: Schema = {
             "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}]
         },
         "server_url": {"type": "string", "description": "`tax-key` asks this tax server instead of the usual one."},
+        "fiscal_number": {
+            "type": "string",
+            "description": "`tax-key` asks the cabinet's server (protocol B), and only about this register.",
+        },
     },
     "required": ["key"],
 }

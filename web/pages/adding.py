@@ -18,6 +18,7 @@ REGISTER_SCRIPT = {
             *("examining", "key_good", "key_bad", "key_bad_text", "tax_silent", "tax_silent_text"),
             *("here_already", "open_elsewhere"),
             *("no_registers", "key_unknown", "other_firm", "register"),
+            *("go_cabinet", "cabinet_refused", "cabinet_refused_text"),
         )
     },
     **{name: name for name in ("key_owner", "made_by", "valid_to", "days_left")},

@@ -294,7 +294,7 @@ SETTINGS: dict[str, SettingWords] = {
         "Tax service's protocol",
         "Де зареєстровано касу; з’ясує кнопка в розділі ключа. Змінюють, коли зміну закрито",
     ),
-    "server_url": _words("Сервер податкової", "Tax server", "Адреса фіскального сервера"),
+    "server_url": _words("Сервер податкової", "Tax server", "Адреса сервера цього протоколу"),
     "server_ca": _words(
         "Сертифікати сервера",
         "Server's certificates",

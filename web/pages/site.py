@@ -36,7 +36,7 @@ from dmtwisted.messages.kinds import EventType
 from dmtwisted.registers.customers import HANDED_OUT
 from dmtwisted.registers.interface import TaxServiceRegister
 from dmtwisted.registers.proposals import proposals
-from dmtwisted.registers.prro.settings import SERVER_URL
+from dmtwisted.registers.prro.settings import CABINET_URL, SERVER_URL
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.results import Refused, Res, Text
 from dmtwisted.store.values import CHANGE, OperationQuery
@@ -594,6 +594,7 @@ class PageSite:
             taken=[device.name for device in self._core.devices],
             said={name: say(key) for name, key in REGISTER_SCRIPT.items()},
             server=SERVER_URL,
+            cabinet=CABINET_URL,
         )
 
     def _usual_name(self, kind: str) -> str:

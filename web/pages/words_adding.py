@@ -162,6 +162,11 @@ ADDING: dict[str, tuple[str, str]] = {
         "Лише для навчання: адреса симулятора, наприклад http://127.0.0.1:8609/fs",
         "For practice only: the address of a simulator, like http://127.0.0.1:8609/fs",
     ),
+    "wizard_cabinet_server": ("Інший сервер кабінету", "Another server of the cabinet"),
+    "wizard_cabinet_server_text": (
+        "Лише для навчання протоколу Б, наприклад http://127.0.0.1:9443",
+        "For practice of protocol B only, like http://127.0.0.1:9443",
+    ),
     "wizard_by_hand": (
         "Ввести все вручну, або ключ тримає агент підпису",
         "Enter everything by hand, or a signing agent keeps the key",
@@ -182,6 +187,23 @@ ADDING: dict[str, tuple[str, str]] = {
         "пароль залишаються у формі.",
         "See that this computer has internet, and press “Check the key” again in a few minutes: file and password "
         "stay in the form.",
+    ),
+    "wizard_go_cabinet": ("Касу зареєстровано на сервері кабінету", "The register is at the cabinet's server"),
+    "wizard_cabinet": ("Каса на сервері кабінету (протокол Б)", "A register at the cabinet's server (protocol B)"),
+    "wizard_cabinet_text": (
+        "Касу зареєстровано там, або її немає серед показаних? Введіть її фіскальний номер: списку кас цей сервер не "
+        "має.",
+        "Is the register registered there, or not among those shown? Enter its fiscal number: this server has no "
+        "list of registers.",
+    ),
+    "wizard_number": ("Фіскальний номер каси", "Fiscal number of the register"),
+    "wizard_ask_cabinet": ("Запитати сервер кабінету", "Ask the cabinet's server"),
+    "wizard_cabinet_refused": ("Сервер кабінету не показав каси", "The cabinet's server did not show the register"),
+    "wizard_cabinet_refused_text": (
+        "Звірте номер з кабінетом і перевірте, чи подано ключ за формою № 5-ПРРО. Якщо сервер не відповів, повторіть "
+        "за кілька хвилин.",
+        "Compare the number with the cabinet, and see that the key was announced by form № 5-ПРРО. If the server did "
+        "not answer, repeat in a few minutes.",
     ),
     "wizard_other_key": ("Інший ключ", "Another key"),
     "wizard_choose": ("Каса", "The register"),

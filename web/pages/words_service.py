@@ -333,8 +333,8 @@ SERVICE: dict[str, tuple[str, str]] = {
     "protocol_a": ("Протокол А, фіскальний сервер", "Protocol A, the fiscal server"),
     "protocol_b": ("Протокол Б, сервер кабінету", "Protocol B, the cabinet's server"),
     "protocol_both": (
-        "Касу знають обидва сервери: лишіть реєстрацію на одному",
-        "Both servers know the register: keep one of the registrations",
+        "Касу знають обидва сервери: оберіть у налаштуваннях той, для якого її реєстрували",
+        "Both servers know the register: choose in the settings the one that it was registered for",
     ),
     "protocol_neither": (
         "Касу не знає жоден сервер: перевірте номер і ключ",

@@ -12,7 +12,7 @@ const FOUND = {
 /** Choose the protocol in the form; nothing is stored before it is saved. */
 function take(protocol) {
   const choice = $("#s-protocol");
-  choice.value = protocol;
+  choice.value = JSON.stringify(protocol);
   const details = choice.closest("details");
   if (details) details.open = true;
   $("#settings button.main").focus();
@@ -21,7 +21,8 @@ function take(protocol) {
 
 function said(name, server) {
   const what = `${FOUND[name]}: ${KNOWLEDGE.get(server.knows)}`;
-  return make("li", {}, make("span", {}, what), make("p", { class: "help" }, [server.url, server.text].filter(Boolean).join(": ")));
+  const why = [server.text, server.url && `(${server.url})`].filter(Boolean).join(" ");
+  return make("li", {}, make("span", {}, what), make("p", { class: "help" }, why));
 }
 
 const button = $("#ask-protocol");
@@ -36,7 +37,7 @@ button?.addEventListener("click", () => once(button, async () => {
   const choose = make("button", { type: "button", click: () => take(json.protocol) }, words.outlet_take);
   place.replaceChildren(
     make("p", {}, make("strong", {}, FOUND[json.protocol])),
-    ...(chosen && chosen.value !== json.protocol ? [make("p", {}, choose)] : []),
+    ...(chosen && chosen.value !== JSON.stringify(json.protocol) ? [make("p", {}, choose)] : []),
     make("ul", { class: "outlets" }, said("a", json.a), said("b", json.b)),
   );
 }));

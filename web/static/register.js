@@ -1,5 +1,6 @@
 // The way to a register at the tax service, step by step: key, register, save, shift. The key stays in this form until
-// the register is stored; a step that fails leaves those before it as they are.
+// the register is stored; a step that fails leaves those before it as they are. The fiscal server lists the registers of
+// the key; the cabinet's server is asked about one by its number.
 
 import { $, $$, askOrNull, data, make, once, sure, words } from "./base.js";
 import { explain, say } from "./outcome.js";
@@ -9,6 +10,8 @@ import { collected } from "./upload.js";
 const told = data.words;
 const steps = $$(".wizard > li");
 let examined = null;
+/** The protocol of the server that said it. */
+let protocol = "a";
 let chosen = null;
 
 /** Go to a step: those before it say what was done, those after it are not there yet. */
@@ -75,17 +78,19 @@ keyForm.addEventListener("submit", (event) => {
     if (!parts || missing($("#password"))) return;
     say(told.examining);
     const { json } = await askOrNull("POST", "/dm/api/v3/tax-key", parts);
-    examined = json;
+    [examined, protocol] = [json, "a"];
     if (!json?.key) {
       advise(json, told.key_bad, told.key_bad_text);
       return;
     }
+    tell("step-key", keyFacts(json.key));
     if (json.res !== 0) {
       advise(json, told.tax_silent, told.tax_silent_text);
       $("#outcome").prepend(make("h2", {}, told.key_good), keyFacts(json.key));
+      $("#offers").replaceChildren();
+      $("#outcome").append(make("button", { type: "button", click: () => goTo("step-choose") }, told.go_cabinet));
       return;
     }
-    tell("step-key", keyFacts(json.key));
     offer();
     goTo("step-choose");
   });
@@ -118,13 +123,38 @@ function offer() {
   );
 }
 
+const cabinetForm = $("#cabinet-form");
+
+cabinetForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const button = $("button", cabinetForm);
+  once(button, async () => {
+    if (missing($("#number"))) return;
+    const parts = collected(keyForm);
+    parts.set("server_url", $("#cabinet_url").value.trim());
+    parts.set("fiscal_number", $("#number").value.trim());
+    say(words.working);
+    const { json } = await askOrNull("POST", "/dm/api/v3/tax-key", parts);
+    if (!json?.key || json.res !== 0) {
+      advise(json, told.cabinet_refused, told.cabinet_refused_text);
+      return;
+    }
+    [examined, protocol] = [json, "b"];
+    $("#outcome").hidden = true;
+    offer();
+    $("#offers").scrollIntoView({ block: "nearest" });
+    $("#offers button")?.focus();
+  });
+});
+
 function choose(outlet, register) {
   chosen = { outlet, register };
   const named = register.name || told.register;
   let name = named;
   for (let n = 2; data.taken.includes(name); n += 1) name = `${named} ${n}`;
   $("#device").value = name;
-  const where = `: ${outlet.name}, ${outlet.org_name}, ${outlet.address}`;
+  const server = protocol === "b" ? `. ${words.protocol_b}` : "";
+  const where = `: ${outlet.name}, ${outlet.org_name}, ${outlet.address}${server}`;
   tell("step-choose", make("p", {}, make("strong", {}, `${named} ${register.fiscal_number}`), where));
   goTo("step-save");
 }
@@ -143,7 +173,8 @@ function settings() {
     shopad: outlet.address,
     fis_code: outlet.tin,
     vat_code: outlet.ipn,
-    server_url: $("#server_url").value.trim(),
+    protocol: protocol === "b" ? "b" : "",
+    server_url: $(protocol === "b" ? "#cabinet_url" : "#server_url").value.trim(),
   };
   const given = Object.fromEntries(Object.entries(found).filter(([, value]) => value));
   return $("#offline").checked ? { ...given, offline_allowed: true } : given;

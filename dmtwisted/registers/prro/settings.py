@@ -34,7 +34,7 @@ class PrroSettings(RegisterSettings, frozen=True, forbid_unknown_fields=True, kw
             "server (prro.tax.gov.ua)"
         ),
     ] = "a"
-    server_url: Annotated[str, Meta(description="Address of the fiscal server")] = SERVER_URL
+    server_url: Annotated[str, Meta(description="Address of the server of this protocol")] = SERVER_URL
     server_ca: Annotated[
         str, Meta(description="Roots to trust in TLS besides the machine's: PEM, or the path of a PEM file")
     ] = ""
