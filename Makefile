@@ -58,10 +58,12 @@ demo: $(VENV)/.tested            ## a day in the shop: 40 sales of all kinds, X,
 
 deep: $(VENV)/.tested            ## a million random receipts against the oracle, a thousand batches with faults
 	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history \
-		tests.test_batch_faults tests.test_lost_online
+		tests.test_batch_faults tests.test_lost_online tests.test_offline_histories tests.test_cabinet_histories
 
-crash: $(VENV)/.tested           ## kill -9 at every crash point once and 200 times at random, and 30 rounds each under load, in batches, under our client; a quarter of an hour
+crash: $(VENV)/.tested           ## kill -9 at every crash point once and at random, on both protocols of the tax service, under load, in batches, under our client; a line cut in frames; half an hour
 	$(BIN)/dmtwisted crashlab --rounds 1 --random 200 --jobs 2
+	$(BIN)/dmtwisted crashlab --protocol b --rounds 1 --random 100 --away --jobs 2
+	$(BIN)/python -m tests.crash.cut_frames --cuts 100
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 30
 	$(BIN)/python -m tests.crash.kill_batches --rounds 30
 	$(BIN)/python -m tests.crash.kill_clients --rounds 30
@@ -94,6 +96,7 @@ mutants: $(VENV)/.tested         ## break each rule of the specification on purp
 
 tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, 2,000 offline, tills without tags, and excise marks
 	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1
+	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1 --protocol b
 	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1
 	$(BIN)/python -m tests.untagged_chaos --rounds 2000 --seed 1 --repeat return
 	$(BIN)/python -m tests.mark_chaos --kills 1000 --seed 1
@@ -112,6 +115,7 @@ figures: $(VENV)/.tested         ## what docs/performance.md tells, in twelve mi
 	$(BIN)/dmtwisted bench payments --seconds 3
 	$(BIN)/dmtwisted bench tls --seconds 4
 	$(BIN)/dmtwisted bench tax
+	$(BIN)/dmtwisted bench tax --both
 
 # Seconds of all processes together; `make fuzz SECONDS=3600`.
 SECONDS ?= 600

@@ -458,6 +458,17 @@ class RevokeTests(OpenCase):
         self.assertEqual(self.copy().became, "revoked")
         self.agree()
 
+    def test_other_key(self) -> None:
+        """The shift ended offline and another key came, which may not delete there: the copy is deleted anyway."""
+        self.told(self.lost("lost_after"))
+        self.told(self.do(11))
+        self.shop.load_key("one", keys().other)
+        self.told(self.do(0))
+        self.assertEqual(self.home(), 0)
+        self.assertEqual(self.shop.kinds()[2:], ["offline_begin", "sale", "z", "open", "offline_end"])
+        self.assertEqual(self.copy().became, "revoked")
+        self.agree()
+
     def test_killed_on_the_way_home(self) -> None:
         """The power fails when the copy is deleted and some of the session is there: the return goes on."""
         self.told(self.lost("lost_after"))

@@ -34,6 +34,14 @@ class UntaggedChaosTests(SynchronousTestCase):
         self.assertEqual((score.wrong, score.receipts, score.seconds), ([], ROUNDS, 0))
         self.assertGreater(score.returned, ROUNDS / 3)
 
+    def test_cabinet(self) -> None:
+        """On protocol B neither."""
+        score = run(ROUNDS // 2, 5, protocol="b")
+        self.assertEqual((score.wrong, score.rounds), ([], ROUNDS // 2))
+        self.assertGreater(score.seconds, ROUNDS / 6)
+        score = run(ROUNDS // 2, 6, "return", "b")
+        self.assertEqual((score.wrong, score.receipts, score.seconds), ([], ROUNDS // 2, 0))
+
     def test_same_seed(self) -> None:
         """The same seed gives the same run."""
         self.assertEqual(run(8, 3), run(8, 3))

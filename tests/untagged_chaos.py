@@ -39,6 +39,9 @@ ATTEMPTS = 6
 
 KINDS = {1: "sale", 2: "return", 3: "cash_in", 4: "cash_out"}
 
+PURCHASE = "3000000077"
+"""The receipt that returns name; this shop does not have it."""
+
 TAX = ("lost_after", "lost_after", "lost_before", "silent", "garbage")
 STORE = ("killed before", "killed after", "failed before", "failed after")
 CALLER = ("gone", "gone late", "killed unanswered", "stopped", "built again")
@@ -65,9 +68,9 @@ class Score:
 class Day:
     """A shop with one register and a till without tags."""
 
-    def __init__(self, case: SynchronousTestCase, seed: int, repeat: str) -> None:
+    def __init__(self, case: SynchronousTestCase, seed: int, repeat: str, protocol: str) -> None:
         self.dice, self.score, self.repeat = Random(seed), Score(), repeat
-        self.shop = Shop(case)
+        self.shop = Shop(case, training_protocol=protocol)
         self.case = case
         self.shop.settings(offline_allowed=False, untagged_repeat=repeat, check_cash=False)
         self.blows = Blows(case, self.shop)
@@ -147,6 +150,8 @@ class Day:
         dice, score = self.dice, self.score
         task, amount = dice.choice((1, 1, 1, 1, 2, 3, 4)), f"{(1000 + n) // 100}.{(1000 + n) % 100:02d}"
         members = {"receipt": sale(amount)} if task < 3 else {"cash": {"type": 0, "sum": amount}}
+        if task == 2:
+            members["receipt"]["purchase_receipt_fisn"] = PURCHASE
         body = {"device": "test", "type": 1, "fiscal": {"task": task, **members}}
         answer: Answer | None = None
         for attempt in range(ATTEMPTS):
@@ -200,15 +205,15 @@ class _Stage(SynchronousTestCase):
         self.flushLoggedErrors()
 
 
-def run(rounds: int, seed: int, repeat: str = "warn") -> Score:
+def run(rounds: int, seed: int, repeat: str = "warn", protocol: str = "a") -> Score:
     """``rounds`` tasks without tags; the same seed gives the same run.
 
-    :param repeat: the setting `untagged_repeat`.
+    :param repeat: the setting `untagged_repeat`. :param protocol: of the tax service.
     """
     days: list[Day] = []
 
     def play(case: SynchronousTestCase) -> None:
-        days.append(Day(case, seed, repeat))
+        days.append(Day(case, seed, repeat, protocol))
         days[0].run(rounds)
 
     result = TestResult()
@@ -237,9 +242,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=2000, help="tasks of the till")
     parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same run")
     parser.add_argument("--repeat", choices=("warn", "return"), default="warn", help="untagged_repeat")
+    parser.add_argument("--protocol", choices=("a", "b"), default="a", help="that of the tax service")
     chosen = parser.parse_args(arguments)
     begun = time.monotonic()
-    score = run(chosen.rounds, chosen.seed, chosen.repeat)
+    score = run(chosen.rounds, chosen.seed, chosen.repeat, chosen.protocol)
     print(f"{words(score)}\n{time.monotonic() - begun:.0f} s")
     return int(bool(score.wrong))
 

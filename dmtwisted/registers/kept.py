@@ -44,6 +44,7 @@ class Revocation(msgspec.Struct, frozen=True):
     operation: int
     sent: bytes
     revoking: bytes
+    """On protocol B: the right to have its online copy deleted (`IFiscalChannel.right_to_withdraw`)."""
 
 
 class OnlineCopy(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -16,7 +16,8 @@ On the way back online the tax service is asked each time what it has under the 
 decides. Only the bytes of both opening documents have to be kept; step 2 stored them.
 
 On protocol B no document revokes another one: if the lost sale is the last document of the tax service at the return,
-it is deleted there before the opening document is sent (docs/reference/tax-cabinet.md#offline).
+it is deleted there before the opening document is sent (docs/reference/tax-cabinet.md#offline). The request for that
+is signed together with the opening document: the shift may have ended, and its key may be gone at the return.
 """
 
 from __future__ import annotations
@@ -106,9 +107,9 @@ async def begin_to_send(store: IStore, channel: IFiscalChannel, lost: Revocation
         found = await channel.probe(first, lost.sent)
         if isinstance(found, Accepted):
             await _note(store, lost.operation, OnlineCopy(first + 1, REVOKED, found.fiscal_number))
-            if lost.revoking:
+            if channel.closes:
                 return lost.revoking
-            await channel.withdraw(found.fiscal_number)
+            await channel.withdraw(found.fiscal_number, lost.revoking)
             reached("offline.copy-deleted")
             return plain
         if isinstance(found, Absent):

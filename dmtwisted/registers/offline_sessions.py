@@ -52,13 +52,13 @@ class OfflineSessions:
         :param lost: an operation whose document may have arrived; the session is to make it again.
         :raises Refused: when the register may not go offline; as `Books.fiscalise` does.
         """
-        books = self._books
-        opening = self._drafting.offline_begin(books.state, self._channel.key_days_left(), source)
+        books, channel = self._books, self._channel
+        opening = self._drafting.offline_begin(books.state, channel.key_days_left(), source)
         submission = await books.prepare(opening)
         if ask_s and await books.asking.there(ask_s):
             raise Refused(Res.OFFLINE_FORBIDDEN, note=wording("the tax service answers"))
         if lost is not None:
-            revoking = b"" if opening.place is not None else await self._revoking(opening)
+            revoking = await (self._revoking(opening) if channel.closes else channel.right_to_withdraw())
             submission.revocation = Revocation(lost.n, lost.documents[0].sent, revoking)
             await self._let_go(lost)
         await books.fiscalise([submission], UNTAGGED, begin_key(opening.number), b"", language)

@@ -72,6 +72,11 @@ class CabinetShop(Shop):
             return None
         return int(state["offline_numbers"])
 
+    def refused_numbers(self) -> int:
+        """How often the server has refused to give numbers."""
+        entries = self.peers["tax"].entries()
+        return sum((entry["kind"], entry["status"]) == ("numbers", "refused") for entry in entries)
+
     def stocked(self) -> bool:
         """Whether it has enough of them."""
         left = self.numbers()
@@ -131,6 +136,7 @@ def copy_deleted(shop: Shop) -> None:
 def _run_short(shop: Shop) -> None:
     """Use up offline numbers, and have the question for more refused."""
     assert isinstance(shop, CabinetShop)
+    before = shop.refused_numbers()
     shop.peers["tax"].set_rules({"on": "numbers", "then": "refuse", "code": "2", "times": 0})
     shop.link.cut()
     try:
@@ -139,6 +145,8 @@ def _run_short(shop: Shop) -> None:
             sale(shop)
     finally:
         shop.link.mend()
+    # It asks as soon as it is back, and again a second later: between the two the order to die is given.
+    shop.wait(lambda: shop.refused_numbers() > before, PATIENCE, "the register did not ask for offline numbers")
     shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
 
 

@@ -468,10 +468,19 @@ class CabinetChannel:
         self.log.error("{register}: another document is the last one", register=self._register.number)
         return Unknown(f"the server's last document is another one: {last.number}", Res.COLLISION_UNSOLVABLE)
 
-    async def withdraw(self, fiscal_number: str) -> None:
+    async def right_to_withdraw(self) -> bytes:
+        """The register's number, signed: see `IFiscalChannel`."""
+        return await self._sign_number(self._register.number.encode("ascii"))
+
+    async def withdraw(self, fiscal_number: str, right: bytes) -> None:
         """Delete the last document, a sale, if it has this number: see `IFiscalChannel`."""
+
+        async def signed(number: bytes) -> bytes:
+            return right or await self._sign_number(number)
+
         self._tip = None
-        asked = await self._server.delete(fiscal_number, self._register.number)
+        server = CabinetServer(self._call, signed, self._patience)
+        asked = await server.delete(fiscal_number, self._register.number)
         if not isinstance(asked, Answered):
             raise _unanswered(asked)
 

@@ -157,9 +157,16 @@ class IFiscalChannel(Interface):
     def before(sent: bytes) -> str:
         """The hash of the document before ``sent``, which it names; empty when it names none."""
 
-    async def withdraw(fiscal_number: str) -> None:
+    async def right_to_withdraw() -> bytes:
+        """What `withdraw` shows later, signed with the shift's key: no other one may; empty where nothing is asked.
+
+        :raises Refused: when it cannot be signed.
+        """
+
+    async def withdraw(fiscal_number: str, right: bytes) -> None:
         """Have the last online document deleted, which was made again offline, where no document says so.
 
+        :param right: of `right_to_withdraw`; empty: signed with the present key.
         :raises Refused: when it is not certain that it is deleted.
         """
 
@@ -208,7 +215,11 @@ class Unchained:
         """It names none: see `IFiscalChannel`."""
         return ""
 
-    async def withdraw(self, fiscal_number: str) -> None:
+    async def right_to_withdraw(self) -> bytes:
+        """Nothing is asked: see `IFiscalChannel`."""
+        return b""
+
+    async def withdraw(self, fiscal_number: str, right: bytes) -> None:
         """The opening of the session revokes the document: see `IFiscalChannel`."""
 
     async def tip(self) -> str:
