@@ -211,6 +211,7 @@ class Lab:
             faults.other.append(f"{type(fault).__name__}: {fault}")
 
     def _raise_up(self, faults: Findings, wait: bool = True) -> None:
+        self._shop.black_out()
         if not self._shop.service.dead:
             return
         if self._shop.service.fell:
