@@ -10,8 +10,8 @@ Results are kept in ``build/ratchet`` by the content of the files, so an interru
 order of their digests, so it has a fair sample. Survivors are listed in ``tests/survivors.toml``, each with the
 reason why no test has to notice it.
 
-``--changed BRANCH`` measures only files that differ from where this branch left that one, as long as ``--seconds``
-allow: a mutant that survives and is not in the list fails.
+``--changed`` measures only files that differ from where this branch left ``main``, as long as ``--seconds`` allow: a
+mutant that survives and is not in the list fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -39,6 +38,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
+
+from tools.check import changed
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LIST: Final = ROOT / "tests" / "ratchet.toml"
@@ -622,33 +623,24 @@ def report(found: Mapping[str, Results], reasons: Mapping[tuple[str, str], str])
     return fresh
 
 
-def changed(base: str) -> set[str]:
-    """The files that differ from where the branch began."""
-
-    def run(*words: str) -> str:
-        return subprocess.check_output(["git", "-C", str(ROOT), *words], text=True)
-
-    began = run("merge-base", "HEAD", base).strip()
-    return set(run("diff", "--name-only", began).split())
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure; the exit status is 1 when a score fell, or with ``--changed`` when an unlisted mutant survives."""
     parser = argparse.ArgumentParser(prog="python -m tests.ratchet", description=__doc__)
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help="of tests/ratchet.toml; all when absent")
     parser.add_argument("--seconds", type=float, default=1e9, help="no further mutant is made after so long")
     parser.add_argument("--shard", default="0/1", help="make only part N of M, counted from 0")
-    parser.add_argument("--changed", metavar="BRANCH", help="only files that differ from where this one left BRANCH")
+    parser.add_argument("--changed", action="store_true", help="only files that differ from where the branch began")
     parser.add_argument("--scores", action="store_true", help="make nothing; show what was kept")
     options = parser.parse_args(arguments)
     number, _, of = options.shard.partition("/")
     until = 0.0 if options.scores else time.monotonic() + options.seconds
-    touched = changed(options.changed) if options.changed else None
+    touched = {str(file) for file in changed()} if options.changed else None
     reasons, fresh, fell = listed(), list[str](), list[str]()
     for subject in subjects():
         if options.subjects and subject.name not in options.subjects:
             continue
-        files = [file for file in subject.files if touched is None or file in touched]
+        # Of a file without a score there is no list of what survives.
+        files = [file for file in subject.files if touched is None or (file in touched and file in subject.scores)]
         if not files:
             continue
         found = measure(subject, files, until, (int(number), int(of)))

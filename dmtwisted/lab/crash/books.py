@@ -194,6 +194,8 @@ class TillTask:
     """The warnings in the answer to a till without tags."""
     mark: str = ""
     """The excise mark of its item."""
+    mail: str = ""
+    """The customer's address."""
 
 
 @dataclass(frozen=True)
@@ -294,6 +296,43 @@ def compare_marks(
     if not letters:
         for mark in sold.keys() - statuses.keys():
             found.lost.append(f"the marks service was not told of {mark}")
+    return found
+
+
+def compare_mails(tasks: Sequence[TillTask], came: Iterable[tuple[str, str]]) -> Findings:
+    """Compare the receipts with what the mail server has taken: addresses with the `Message-ID`.
+
+    A receipt may come again after a kill, as the same message.
+    """
+    found = Findings()
+    wanted = {task.mail for task in tasks if task.mail and task.receipt is not None}
+    messages: dict[str, set[str]] = {}
+    for to, message in came:
+        messages.setdefault(to, set()).add(message)
+    found.lost += [f"the receipt to {to} was not mailed" for to in sorted(wanted - messages.keys())]
+    for to, ids in messages.items():
+        if to not in wanted:
+            found.doubled.append(f"an e-mail went to {to}, whose receipt no till has")
+        elif len(ids) > 1:
+            found.doubled.append(f"{len(ids)} different e-mails went to {to}")
+    return found
+
+
+def compare_events(register: str, journal: Iterable[Entry], came: Iterable[Mapping[str, Any]]) -> Findings:
+    """Compare the sales of one register with the events that its subscriber got: each at least once, and in order."""
+    found = Findings()
+    order: dict[str, int] = {}
+    told: set[tuple[int, str]] = set()
+    for event in came:
+        if event["device"]["name"] == register:
+            order.setdefault(event["id"], int(event["id"].partition("-")[0]))
+            told |= {(paper["number"], paper["fiscal_number"]) for paper in event["data"]["documents"]}
+    numbers = list(order.values())
+    if numbers != sorted(numbers):
+        found.other.append(f"{register}: the subscriber got events out of their order")
+    for entry in journal:
+        if entry.kind == "sale" and (entry.number, entry.fiscal_number) not in told:
+            found.lost.append(f"{register}: the subscriber was not told of {entry}")
     return found
 
 

@@ -239,7 +239,8 @@ class Lab:
             # Offline documents are in no other books before they are submitted.
             shop.wait(shop.at_home, PATIENCE, "the register did not come back online")
             shop.wait(shop.rested, 30, "operations stay unfinished")
-            shop.wait(shop.all_told, 60, "the marks service was not told")
+            shop.wait(shop.all_told, PATIENCE, "the marks service and customers were not told")
+            shop.wait(shop.all_handed_on, 60, "the subscriber did not get every event")
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
             faults.other.append(f"{type(error).__name__}: {error}")

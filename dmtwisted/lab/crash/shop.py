@@ -41,6 +41,8 @@ from dmtwisted.lab.crash.books import (
     Rows,
     TillTask,
     accepted,
+    compare_events,
+    compare_mails,
     compare_marks,
     compare_shop,
     judge_journal,
@@ -51,6 +53,7 @@ from dmtwisted.lab.crash.databases import SQLITE, Ground
 from dmtwisted.lab.crash.parent import Parent
 from dmtwisted.lab.crash.power import Power, tracer
 from dmtwisted.lab.crash.wire import TillConnection
+from dmtwisted.lab.mailbox import Mailbox
 from dmtwisted.lab.receiver import Receiver
 
 REGISTER, PRINTER, MARKS = "till", "prn", "marks"
@@ -268,7 +271,7 @@ class Shop:
             self._runner = Parent(self.parent.orders, folder / "runner.log", before=tracer(record))
             self._power = Power(state, record, folder.name)
         self.service = KilledService(self._runner, state, lasting_port())
-        self.receiver = Receiver()
+        self.receiver, self.mailbox = Receiver(), Mailbox()
         # Tills do not wait until it has asked its devices.
         self.service.ready_path = "/health/live"
         self.peers: dict[str, Peer] = {}
@@ -283,6 +286,8 @@ class Shop:
             self._held.enter_context(self.parent)
             if self._runner is not self.parent:
                 self._held.enter_context(self._runner)
+            self._held.callback(self.receiver.stop)
+            self._held.callback(self.mailbox.stop)
             self._held.callback(self._database.remove)
             self.service.add(*self._database.configure(self.state))
             self._open()
@@ -367,7 +372,8 @@ class Shop:
             marks_url=f"http://{HOST}:{marks}",
         )
         upload_key(self.service, self.ids[REGISTER], keys)
-        self._held.callback(self.receiver.stop)
+        mail = {"smtp_host": HOST, "smtp_port": self.mailbox.port, "smtp_security": "local"}
+        self.ask("POST", "/dm/main/api/v1/settings", {**mail, "mail_from": "shop@example.com"})
         subscriber = {"name": "receiver", "url": self.receiver.url, "allow_local": HOST, "events": ["document.made"]}
         self.ask("POST", "/dm/api/v3/webhooks", subscriber)
 
@@ -505,8 +511,13 @@ class Shop:
             yield rows
 
     def all_told(self) -> bool:
-        """Whether the marks service was told everything."""
+        """Whether the marks service and customers were told everything."""
         return not self.marks()[1]
+
+    def all_handed_on(self) -> bool:
+        """Whether the subscriber has heard of every sale."""
+        sold = {task.tag for task in self.tasks if task.tag and task.receipt is not None}
+        return sold <= self.receiver.tags()
 
     def compare(self) -> None:
         """Compare all books; the tills do not work meanwhile."""
@@ -525,6 +536,10 @@ class Shop:
             self._papers,
         )
         found.add(compare_shop(REGISTER, self.tasks, books))
+        with self.receiver.lock:
+            events = [got.event for got in self.receiver.got]
+        found.add(compare_events(REGISTER, journal.get(REGISTER, []), events))
+        found.add(compare_mails(self.tasks, self.mailbox.came()))
         found.add(compare_marks(self.tasks, *self.marks(), self.peers[MARKS].entries()))
         self.found.add(found)
 
