@@ -307,7 +307,8 @@ class Finder(ast.NodeVisitor):
         if isinstance(node.value, bool):
             self._instead(node, str(not node.value))
         elif isinstance(node.value, int):
-            self._instead(node, str(node.value + 1))
+            # A large number says how long or how much: a little more is not wrong.
+            self._instead(node, str(node.value + 1 if node.value < 10 else node.value * 2))
         elif isinstance(node.value, str):
             self._sql(node, node.value)
 
