@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import gc
 import hashlib
 import importlib
@@ -26,6 +27,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -35,6 +37,7 @@ import unittest
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final
@@ -329,6 +332,7 @@ def _called(call: ast.Call) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
+@cache
 def mutants_of(file: str) -> list[Mutant]:
     """The mutants of a file that are programs, in the order of their digests."""
     text = (ROOT / file).read_text("utf-8")
@@ -388,6 +392,7 @@ class Warm:
         KEPT.mkdir(parents=True, exist_ok=True)
         folder = KEPT / f"temp-{os.getpid()}"
         folder.mkdir(exist_ok=True)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         os.chdir(folder)
         self._files = {str(ROOT / file): file for file in subject.files}
         self.tests = [test for module in subject.tests for test in self._measured(module)]
