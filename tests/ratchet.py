@@ -6,9 +6,10 @@ number, leaves a statement out, returns nothing, or changes a word of SQL. A pro
 tests in its memory forks for each mutant, changes the code of the function there, and runs the tests that come to
 that line, up to the first that fails. What lies outside of functions is imported again.
 
-Results are kept in ``build/ratchet`` by the content of the files, so an interrupted run goes on; mutants come in the
-order of their digests, so it has a fair sample. Survivors are listed in ``tests/survivors.toml``, each with the
-reason why no test has to notice it.
+Results are kept in ``build/ratchet`` by the content of the file, so an interrupted run goes on, and other tests meet
+only what survived before; without the folder everything is made again. Mutants come in the order of their digests, so
+an interrupted run has a fair sample. Survivors are listed in ``tests/survivors.toml``, each with the reason why no
+test has to notice it.
 
 ``--changed`` measures only files that differ from where this branch left ``main``, as long as ``--seconds`` allow: a
 mutant that survives and is not in the list fails.
@@ -568,21 +569,23 @@ class Results:
     """What came of the mutants of one content of a file, kept while they are made."""
 
     def __init__(self, file: str, tests: Sequence[str]) -> None:
-        digest = hashlib.sha256((ROOT / file).read_bytes())
-        for module in tests:
-            digest.update((ROOT / "tests" / f"{module}.py").read_bytes())
-        self._file = KEPT / f"{file.replace('/', '.')}.{digest.hexdigest()[:16]}.jsonl"
+        digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
+        modules = b"".join((ROOT / "tests" / f"{module}.py").read_bytes() for module in tests)
+        self._tests = hashlib.sha256(modules).hexdigest()[:16]
+        self._file = KEPT / f"{file.replace('/', '.')}.{digest[:16]}.jsonl"
         self.known: dict[str, str] = {}
         if self._file.exists():
             for line in self._file.read_text("utf-8").splitlines():
-                name, outcome = json.loads(line)
-                self.known[name] = outcome
+                name, outcome, by = json.loads(line)
+                # What tests did not notice, other tests may.
+                if outcome in (KILLED, SLOW) or by == self._tests:
+                    self.known[name] = outcome
 
     def keep(self, name: str, outcome: str) -> None:
         """Remember an outcome."""
         self.known[name] = outcome
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps([name, outcome], ensure_ascii=False) + "\n")
+            file.write(json.dumps([name, outcome, self._tests], ensure_ascii=False) + "\n")
 
     def count(self, *outcomes: str) -> int:
         """How many mutants came to this."""
