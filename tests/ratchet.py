@@ -229,9 +229,9 @@ class Finder(ast.NodeVisitor):
         """For the reader and the type checker."""
 
     def visit_Return(self, node: ast.Return) -> None:
-        """Nothing is returned."""
+        """Nothing is returned; in place of what is false or empty that would be the same."""
         if node.value is not None:
-            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            if not (isinstance(node.value, ast.Constant) and not node.value.value):
                 self._instead(node.value, "None")
             self.visit(node.value)
 
