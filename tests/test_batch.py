@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.batch.orders import asks_only, lacks_payment
 from dmtwisted.devices.driver import BadSettings
+from dmtwisted.registers.settings import BatchSettings
+from dmtwisted.requests import TaskRequest, read_json, read_task
 from dmtwisted.results import Refused, Res
 from tests.batch_desk import Answer, BatchCase, sale
 from tests.shop import sale as cash_receipt
@@ -472,3 +477,37 @@ class OrderTests(BatchCase):
         driver: Any = self.shop.built("pos").driver
         self.patch(driver, "capabilities", frozenset(driver.capabilities) - {2})
         self.assertRefused(sale("r", task=2, pay={"task": 2, "refundid": "632512000001"}), 5029)
+
+
+class RequestTests(SynchronousTestCase):
+    """What a request asks of batch mode."""
+
+    ROW: ClassVar = {"code": "1", "name": "x", "cnt": 1, "price": 1, "taxgrp": 1}
+
+    def request(self, **fiscal: Any) -> TaskRequest:
+        """A request of a till."""
+        body = {"device": "test", "type": 1, "tag": "t", **({"fiscal": fiscal} if fiscal else {})}
+        return read_task(read_json(json.dumps(body).encode()), batch=True)
+
+    def test_lacks_payment(self) -> None:
+        """Only a sale with goods and without payments is all paid by card, where a payment type goes to it."""
+        receipt = {"sum": 1, "rows": [self.ROW]}
+        sold = self.request(task=1, receipt=receipt)
+        self.assertTrue(lacks_payment(sold, BatchSettings()))
+        self.assertFalse(lacks_payment(sold, BatchSettings(pay_types=())))
+        for other in (
+            self.request(task=2, receipt=receipt),
+            self.request(task=1, receipt={"sum": 0, "rows": []}),
+            self.request(task=1, receipt={**receipt, "pays": [{"type": 0, "sum": 1}]}),
+            self.request(task=20),
+        ):
+            self.assertFalse(lacks_payment(other, BatchSettings()))
+
+    def test_asks_only(self) -> None:
+        """Without content a repeat asks for the result; with content, or as another task, it is another request."""
+        first = self.request(task=1, receipt={"sum": 1, "rows": [self.ROW]})
+        self.assertTrue(asks_only(self.request(task=1), first))
+        for other in (first, self.request(task=11)):
+            self.assertFalse(asks_only(other, first))
+        cash = self.request(task=3, cash={"type": 0, "sum": 1})
+        self.assertEqual((asks_only(self.request(task=3), cash), asks_only(cash, cash)), (True, False))
