@@ -396,20 +396,31 @@ class Warm:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         os.chdir(folder)
         self._files = {str(ROOT / file): file for file in subject.files}
-        self.tests = [test for module in subject.tests for test in self._measured(module)]
+        loader = unittest.TestLoader()
+        cases = [case for module in subject.tests for case in _flat(loader.loadTestsFromName(f"tests.{module}"))]
+        named = [f"tests/{module}.py" for module in subject.tests]
+        measured = KEPT / f"{subject.name}.{_digest(*subject.files, *named)}.json"
+        if not measured.exists():
+            found = {case.id(): self._measured(case) for case in cases}
+            fresh = measured.with_suffix(f".{os.getpid()}")
+            fresh.write_text(json.dumps(found), "utf-8")
+            fresh.replace(measured)
+        known = json.loads(measured.read_text("utf-8"))
+        self.tests = [
+            Test(case, frozenset((file, line) for file, line in known[case.id()][0]), known[case.id()][1])
+            for case in cases
+            if known[case.id()][0]
+        ]
         self._functions = self._by_code()
 
-    def _measured(self, module: str) -> Iterator[Test]:
-        loader = unittest.TestLoader()
-        for case in _flat(loader.loadTestsFromName(f"tests.{module}")):
-            seen: set[tuple[str, int]] = set()
-            begun = time.perf_counter()
-            good = self._traced(case, seen)
-            seconds = time.perf_counter() - begun
-            if not good:
-                print(f"fails anyway    {case.id()}", flush=True)
-            elif seen:
-                yield Test(case, frozenset(seen), seconds)
+    def _measured(self, case: unittest.TestCase) -> tuple[list[tuple[str, int]], float]:
+        """The lines that a test comes to, none when it fails, and its seconds."""
+        seen: set[tuple[str, int]] = set()
+        begun = time.perf_counter()
+        good = self._traced(case, seen)
+        if not good:
+            print(f"fails anyway    {case.id()}", flush=True)
+        return sorted(seen) if good else [], time.perf_counter() - begun
 
     def _traced(self, case: unittest.TestCase, seen: set[tuple[str, int]]) -> bool:
         files = self._files
@@ -565,14 +576,17 @@ def _passes(case: unittest.TestCase) -> bool:
 # The run
 
 
+def _digest(*files: str) -> str:
+    """Of the contents of files."""
+    return hashlib.sha256(b"".join((ROOT / file).read_bytes() for file in files)).hexdigest()[:16]
+
+
 class Results:
     """What came of the mutants of one content of a file, kept while they are made."""
 
     def __init__(self, file: str, tests: Sequence[str]) -> None:
-        digest = hashlib.sha256((ROOT / file).read_bytes()).hexdigest()
-        modules = b"".join((ROOT / "tests" / f"{module}.py").read_bytes() for module in tests)
-        self._tests = hashlib.sha256(modules).hexdigest()[:16]
-        self._file = KEPT / f"{file.replace('/', '.')}.{digest[:16]}.jsonl"
+        self._tests = _digest(*(f"tests/{module}.py" for module in tests))
+        self._file = KEPT / f"{file.replace('/', '.')}.{_digest(file)}.jsonl"
         self.known: dict[str, str] = {}
         if self._file.exists():
             for line in self._file.read_text("utf-8").splitlines():

@@ -106,7 +106,7 @@ def parts(
         found.append(Part(len(some) + len(open_ones), partial(_wired, some, open_ones, ground)))
     for first in range(0, len(beside), BESIDE_TASKS):
         kept = beside[first : first + BESIDE_TASKS]
-        found.append(Part(len(kept), partial(at_keeping_points, kept)))
+        found.append(Part(len(kept), partial(at_keeping_points, kept, ground)))
     # After an interruption there are results of all kinds.
     random.Random(f"parts {seed}").shuffle(found)
     return found
@@ -114,7 +114,7 @@ def parts(
 
 def reached_on(way: str, point: str) -> bool:
     """Whether runs of this way reach the point: with a server there is no writer, and its own tools keep it."""
-    return way == "sqlite" or (point not in BESIDE and (way == "power" or not point.startswith("writer.")))
+    return way != "postgresql" or not (point in BESIDE or point.startswith("writer."))
 
 
 def every_pair(way: str = "sqlite") -> list[tuple[str, str]]:
