@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from collections.abc import Coroutine
+from typing import Any, ClassVar, TypeVar
 
+import msgspec
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.batch.orders import asks_only, lacks_payment
+from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, saga_of
+from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TaskRequest, read_json, read_task
 from dmtwisted.results import Refused, Res
+from dmtwisted.store.sqlite.memory import MemoryStore
+from dmtwisted.store.values import Intent, OperationRow, State
+from dmtwisted.terminals.interface import Order, Task
 from tests.batch_desk import Answer, BatchCase, sale
 from tests.shop import sale as cash_receipt
 from tests.specification import promises
+
+T = TypeVar("T")
 
 
 class SaleTests(BatchCase):
@@ -511,3 +521,89 @@ class RequestTests(SynchronousTestCase):
             self.assertFalse(asks_only(other, first))
         cash = self.request(task=3, cash={"type": 0, "sum": 1})
         self.assertEqual((asks_only(self.request(task=3), cash), asks_only(cash, cash)), (True, False))
+
+
+class SagasTests(SynchronousTestCase):
+    """Sagas in the journal."""
+
+    REGISTER_N: ClassVar = 3
+
+    def setUp(self) -> None:
+        self.store, self.told = MemoryStore(), list[dict[str, Any]]()
+        self.do(self.store.open())
+        self.sagas = Sagas(self.store, ServiceClock(Clock()), lambda kind, **members: self.told.append(members))
+
+    def do(self, verb: Coroutine[Any, Any, T]) -> T:
+        """What a verb returns."""
+        return self.successResultOf(Deferred.fromCoroutine(verb))
+
+    def saga(self, **members: Any) -> Saga:
+        """A saga over one hryvnia on terminal 7."""
+        body = json.dumps({"device": "test", "tag": "t", "userinfo": {"email": "a@example.com"}}).encode()
+        order = Order(Task(1), "uid", sum=100)
+        return msgspec.structs.replace(Saga(body, "uk", BatchSettings(terminal="pos"), 7, order, "label"), **members)
+
+    def ended(self, saga: Saga, state: State, refused: Refused | None = None) -> OperationRow:
+        """The row of a saga that began and ended."""
+        n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", saga))
+        self.do(self.sagas.end(self.REGISTER_N, "t", n, saga, state, refused))
+        row = self.do(self.store.latest(self.REGISTER_N, KIND, "t"))
+        assert row is not None
+        return row
+
+    def test_done(self) -> None:
+        """A saga that made its receipt forgets the customer, whose letter exists by now; the rest stays as it was."""
+        row = self.ended(self.saga(), State.DONE)
+        self.assertEqual((row.res, row.state, self.sagas.open_ones), (0, State.DONE, []))
+        self.assertEqual(json.loads(saga_of(row).body), {"device": "test", "tag": "t"})
+        self.assertEqual(self.told, [])
+
+    def test_without_customer(self) -> None:
+        """Where the body has no customer it stays as it came, byte by byte."""
+        body = b'{ "device": "test",  "tag": "t" }'
+        self.assertEqual(saga_of(self.ended(self.saga(body=body), State.DONE)).body, body)
+
+    def test_refused(self) -> None:
+        """One without a receipt keeps its customer, who may still get one, and says why it was refused."""
+        row = self.ended(self.saga(), State.REFUSED, Refused(Res.TERMINAL_BUSY))
+        self.assertEqual(row.res, Res.TERMINAL_BUSY.code)
+        self.assertIn(b"a@example.com", saga_of(row).body)
+        self.assertEqual(saga_of(row).why, Refused(Res.TERMINAL_BUSY).words())
+
+    def test_first_reason(self) -> None:
+        """While a payment is taken back the first reason stays: why there is no receipt."""
+        first = Refused(Res.TERMINAL_BUSY).words()
+        saga = self.saga(step=Step.TAKING_BACK, why=first)
+        self.assertEqual(saga_of(self.ended(saga, State.UNKNOWN, Refused(Res.STORE_FAILED))).why, first)
+
+    def test_open(self) -> None:
+        """One that stays open is told, holds its tag and its terminal, and is found again after a start."""
+        self.ended(self.saga(), State.UNKNOWN, Refused(Res.TERMINAL_BUSY))
+        self.assertEqual([members["tag"] for members in self.told], ["t"])
+        again = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.assertTrue(again.may_hold(self.REGISTER_N, "other"))
+        self.do(again.load())
+        for sagas in (self.sagas, again):
+            self.assertEqual(sagas.open_ones, [(self.REGISTER_N, "t")])
+            self.assertEqual([sagas.open_on(7), sagas.open_on(8)], [True, False])
+            self.assertEqual([sagas.open_of(self.REGISTER_N), sagas.open_of(4)], [True, False])
+        self.assertEqual([again.may_hold(self.REGISTER_N, tag) for tag in ("t", "other")], [True, False])
+
+    def test_unreadable(self) -> None:
+        """A saga that cannot be read stays in the list, on no terminal, at a start and at a takeover."""
+        intent = Intent(self.REGISTER_N, KIND, 1, "bad", b"", 0, [], b"{")
+        self.do(self.store.reserve(intent))
+        for read in (self.sagas.load(), self.sagas.learn(self.REGISTER_N)):
+            self.do(read)
+            self.assertEqual(self.sagas.open_ones, [(self.REGISTER_N, "bad")])
+            self.assertTrue(self.sagas.open_on(0))
+        self.assertEqual(len(self.flushLoggedErrors()), 2)
+
+    def test_taken_over(self) -> None:
+        """A register that was taken over has the open sagas of its last service; other registers keep theirs."""
+        other = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.do(self.sagas.load())
+        self.do(self.sagas.begin(4, 1, "ours", self.saga()))
+        self.do(other.begin(self.REGISTER_N, 1, "theirs", self.saga()))
+        self.do(self.sagas.learn(self.REGISTER_N))
+        self.assertEqual(sorted(self.sagas.open_ones), [(self.REGISTER_N, "theirs"), (4, "ours")])
