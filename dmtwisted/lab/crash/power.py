@@ -46,6 +46,9 @@ CALLS = (
 NOT_CONTENT = ("-shm",)
 """How names end of files that no process reads after a start."""
 
+OTHERS = "/training/"
+"""In paths of what is on another machine in truth: the books of the simulated tax service of training mode."""
+
 DIE_S = 20.0
 """Seconds within which processes are gone, and their end is recorded."""
 
@@ -322,17 +325,26 @@ class Disk:
         place = path, call.descriptor
         if call.name == "lseek":
             self._at[place] = int(call.result) if self._at.get(place) != -1 else -1
-        elif call.name in ("pwrite64", "write") and call.strings:
-            written = call.strings[0][: int(call.result) if call.done else None]
-            if call.name == "pwrite64":
-                content.since.append((call.numbers[-1], written))
-                return
+        elif call.name == "pwrite64" and call.strings:
+            content.since.append((call.numbers[-1], call.strings[0][: int(call.result) if call.done else None]))
+        elif (call.name == "write" and call.strings) or (call.name == "sendfile" and call.done):
+            written = self._sent(call) if call.name == "sendfile" else call.strings[0]
+            written = written[: int(call.result) if call.done else None]
             at = self._at.get(place, 0)
             content.since.append((len(content.whole()) if at == -1 else at, written))
             if at != -1:
                 self._at[place] = at + len(written)
         elif call.name != "fallocate" or "KEEP_SIZE" not in call.arguments:
             raise BenchFailed(f"{path} is changed by {call.name}, which is not played here")
+
+    def _sent(self, call: Call) -> bytes:
+        """What came from another file of ours."""
+        source, offset = self._names.get(call.paths[1]), re.search(r"\[(\d+)\]", call.arguments)
+        if source is None or offset is None:
+            raise BenchFailed(
+                f"{call.paths[0]} is changed by {call.name} from {call.paths[1]}, which is not played here"
+            )
+        return source.whole()[int(offset[1]) :]
 
     def differs(self, folder: Path) -> list[str]:
         """The paths whose real content is not that of the calls; empty when all calls are known."""
@@ -342,6 +354,11 @@ class Disk:
 
     def cut(self, dice: random.Random) -> None:
         """Lose what is not durable, or some of it."""
+        for path, content in self._names.items():
+            if OTHERS in f"{path}/":
+                self._kept[path] = content
+                if content is not None:
+                    content.sync()
         for naming in self._since[: dice.randint(0, len(self._since))]:
             naming.do(self._kept)
         share = dice.choice(SHARES)
