@@ -167,7 +167,7 @@ class DiskTests(SynchronousTestCase):
 
     def played(self, state: Path, *lines: str) -> Disk:
         """A folder with these calls; ``{a}`` is the path of a file in it, ``{b}`` of another one."""
-        disk = Disk(state)
+        disk = Disk(state, state / "training")
         names = {name: hexed(str(state / name)) for name in "ab"}
         for call in read_calls(line.format(**names) for line in lines):
             disk.do(call)

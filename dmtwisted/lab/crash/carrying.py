@@ -243,12 +243,16 @@ class Keeping:
             shutil.rmtree(whole)
         return killed, found
 
-    def _power(self, folder: Path) -> Power | None:
-        """The power of what begins now, for the files of a folder; nothing of the round runs."""
+    def _power(self, state: Path, archive: Path | None = None) -> Power | None:
+        """The power of what begins now with these files; nothing of the round runs.
+
+        The books of the simulated tax service are on another machine in truth.
+        """
         if self._record is None:
             return None
         os.truncate(self._record, 0)
-        return Power(folder, self._record, f"{self._folder.name} {self._n}")
+        folder = state if archive is None else archive.parent
+        return Power(folder, self._record, f"{self._folder.name} {self._n}", state / "training")
 
     def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
         power = self._power(state)
@@ -311,7 +315,7 @@ class Keeping:
         before, files = rows_of(state / "dmtwisted.db"), files_of(state)
         archive = state.with_name("days.tar.gz")
         command = ("backup", "--state", str(state), "--to", str(archive))
-        killed = self._commands.killed(point, self._power(state.parent), *command)
+        killed = self._commands.killed(point, self._power(state, archive), *command)
         found = Findings()
         if archive.exists() != (point == "backup.named"):
             found.other.append("an archive has its name before it is complete, or not at all")

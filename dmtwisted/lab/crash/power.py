@@ -46,9 +46,6 @@ CALLS = (
 NOT_CONTENT = ("-shm",)
 """How names end of files that no process reads after a start."""
 
-OTHERS = "/training/"
-"""In paths of what is on another machine in truth: the books of the simulated tax service of training mode."""
-
 DIE_S = 20.0
 """Seconds within which processes are gone, and their end is recorded."""
 
@@ -226,10 +223,13 @@ class Naming:
 
 
 class Disk:
-    """The files of one folder."""
+    """The files of one folder.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = str(folder)
+    :param other: a folder in it that loses nothing, because it is on another machine in truth.
+    """
+
+    def __init__(self, folder: Path, other: Path | None = None) -> None:
+        self._folder, self._other = str(folder), None if other is None else str(other)
         self._kept: Names = {
             path: None if data is None else Content(bytearray(data)) for path, data in files_in(folder)
         }
@@ -355,7 +355,7 @@ class Disk:
     def cut(self, dice: random.Random) -> None:
         """Lose what is not durable, or some of it."""
         for path, content in self._names.items():
-            if OTHERS in f"{path}/":
+            if self._other is not None and f"{path}/".startswith(f"{self._other}/"):
                 self._kept[path] = content
                 if content is not None:
                     content.sync()
@@ -402,12 +402,13 @@ class Power:
     :param folder: the state folder of the service.
     :param record: where ``strace`` writes, see `tracer`.
     :param seed: of what is lost.
+    :param other: as in `Disk`.
     """
 
-    def __init__(self, folder: Path, record: Path, seed: object) -> None:
+    def __init__(self, folder: Path, record: Path, seed: object, other: Path | None = None) -> None:
         self._folder, self._record = folder, record
         self._dice = random.Random(f"power {seed}")
-        self._disk = Disk(folder)
+        self._disk = Disk(folder, other)
 
     def fail(self, process: int, parent: int) -> None:
         """The power fails when this process ends: what was done after that did not happen.
