@@ -197,6 +197,16 @@ class DiskTests(SynchronousTestCase):
         disk.write(state)
         self.assertEqual((state / "training" / "till.ledger").read_text("utf-8"), "x")
 
+    def test_folders(self) -> None:
+        """A folder whose name was not synced is gone with all that is in it; so is a file of a folder that stays."""
+        state = self.top / "state"
+        state.mkdir()
+        disk = Disk(state)
+        (state / "new" / "inner").mkdir(parents=True)
+        (state / "new" / "inner" / "file").write_text("x", "utf-8")
+        disk.write(state)
+        self.assertEqual([*state.iterdir()], [])
+
     def test_unknown_call(self) -> None:
         """A call that changes a file in a way that is not played is refused, not left out."""
         state = self.top / "state"

@@ -369,7 +369,7 @@ class Disk:
 
     def write(self, folder: Path) -> None:
         """Make the real folder so."""
-        for path, _ in files_in(folder):
+        for path in reversed([path for path, _ in files_in(folder)]):
             if path not in self._names:
                 shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
         for index in folder.rglob("*-shm"):
