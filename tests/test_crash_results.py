@@ -42,6 +42,11 @@ def only_batch(way: str) -> Iterable[Pair]:
     return [("batch", "batch.paid")]
 
 
+def total(*parts: Result) -> Sum:
+    """All of them together."""
+    return Sum([("part", part) for part in parts])
+
+
 class FileTests(SynchronousTestCase):
     """One file."""
 
@@ -120,7 +125,7 @@ class SumTests(SynchronousTestCase):
     def test_sum(self) -> None:
         """Counts of a point are added up; how often each way hit it is kept."""
         postgres = replace(PART, way="postgresql", tallies=(replace(TALLIES[0], rounds=3, killed=3),))
-        whole = Sum({"a": PART, "b": replace(PART, seed=8), "c": postgres})
+        whole = total(PART, replace(PART, seed=8), postgres)
         self.assertTrue(whole.good)
         [row] = whole.rows.values()
         self.assertEqual((row.whole.killed, row.whole.looked, row.kills), (7, 3, {"sqlite": 4, "postgresql": 3}))
@@ -131,26 +136,26 @@ class SumTests(SynchronousTestCase):
         """Another version, the same seed twice and an unknown way are refused; one seed in two ways is not."""
         for other in (replace(PART, seed=8, sources="6" * 64), PART, replace(PART, seed=8, way="other")):
             with self.assertRaises(BadResult):
-                Sum({"a": PART, "b": other})
-        Sum({"a": PART, "b": replace(PART, way="power")})
+                total(PART, other)
+        total(PART, replace(PART, way="power"))
 
     def test_wrong(self) -> None:
         """One fault in one part is a fault of the whole, and so is a round that did not kill."""
         for fault in ("lost", "doubled", "by_hand", "wrong", "rounds"):
             faulty = replace(TALLIES[0])
             setattr(faulty, fault, 3)
-            whole = Sum({"a": PART, "b": replace(PART, seed=8, tallies=(faulty,))})
+            whole = total(PART, replace(PART, seed=8, tallies=(faulty,)))
             self.assertFalse(whole.good, fault)
             self.assertIn("WRONG", whole.table([]))
-        self.assertFalse(Sum({}).good)
+        self.assertFalse(total().good)
 
     def test_goal(self) -> None:
         """The goal asks for kills in all, for some at each point, and for each way at each of its points."""
         enough = replace(TALLIES[0], rounds=KILLS, killed=KILLS)
-        parts = {way: replace(PART, way=way, tallies=(enough,)) for way in ("sqlite", "postgresql", "power")}
-        self.assertEqual(Sum(parts).below(only_batch), [])
-        self.assertEqual(len(Sum({"a": parts["sqlite"]}).below(only_batch)), 2)
-        few = Sum({"a": PART}).below(lambda way: only_batch(way) if way == "sqlite" else [])
+        parts = [replace(PART, way=way, tallies=(enough,)) for way in ("sqlite", "postgresql", "power")]
+        self.assertEqual(total(*parts).below(only_batch), [])
+        self.assertEqual(len(total(parts[0]).below(only_batch)), 2)
+        few = total(PART).below(lambda way: only_batch(way) if way == "sqlite" else [])
         self.assertEqual(few, [f"2 of {KILLS:,} kills", f"batch, batch.paid: 2 of {EACH} kills"])
 
     def test_what_each_way_reaches(self) -> None:

@@ -167,7 +167,7 @@ def _merge(options: CrashlabOptions) -> int:
     """Add up result files; 0 when nothing is wrong, and the goal is reached if that was asked."""
     machines = {public(key_in(key_file())), *options["machines"]}
     try:
-        whole = Sum({name: read_result(Path(name), machines) for name in options.files})
+        whole = Sum([(name, read_result(Path(name), machines)) for name in options.files])
     except BadResult as error:
         print(error)
         return 1

@@ -241,25 +241,25 @@ class Row:
 
 
 class Sum:
-    """All parts together.
+    """All parts together, each with its name.
 
     :raises BadResult: when they do not belong together.
     """
 
-    def __init__(self, parts: Mapping[str, Result]) -> None:
-        self.parts = list(parts.values())
+    def __init__(self, parts: Sequence[tuple[str, Result]]) -> None:
+        self.parts = [part for _, part in parts]
         self.rows: dict[Pair, Row] = {}
         seen: dict[tuple[str, int], str] = {}
         sources = {part.sources for part in self.parts}
         if len(sources) > 1:
-            lines = (f"{name}: {part.version}, {part.sources[:12]}" for name, part in parts.items())
+            lines = (f"{name}: {part.version}, {part.sources[:12]}" for name, part in parts)
             raise BadResult("they tested different programs: " + "; ".join(lines))
-        for name, part in parts.items():
+        for name, part in parts:
             if part.way not in WAYS:
                 raise BadResult(f"{name}: {part.way} is unknown")
-            first = seen.setdefault((part.way, part.seed), name)
-            if first != name:
-                raise BadResult(f"{name}: its seed {part.seed} is that of {first}")
+            if (part.way, part.seed) in seen:
+                raise BadResult(f"{name}: its seed {part.seed} is that of {seen[part.way, part.seed]}")
+            seen[part.way, part.seed] = name
             for tally in part.tallies:
                 row = self.rows.setdefault((tally.scene, tally.point), Row(Tally(tally.scene, tally.point)))
                 row.whole.take(tally)
