@@ -387,9 +387,10 @@ class Warm:
 
     def __init__(self, subject: Subject) -> None:
         # Its descriptors are not shared by those who fork, as those of epoll are.
-        from twisted.internet import pollreactor
+        if "twisted.internet.reactor" not in sys.modules:
+            from twisted.internet import pollreactor
 
-        pollreactor.install()
+            pollreactor.install()
         KEPT.mkdir(parents=True, exist_ok=True)
         folder = KEPT / f"temp-{os.getpid()}"
         folder.mkdir(exist_ok=True)
@@ -623,7 +624,7 @@ def measure(subject: Subject, files: Sequence[str], until: float, shard: tuple[i
         if place % of == number and mutant.name not in found[file].known
     ]
     waiting.sort(key=lambda mutant: hashlib.sha256(mutant.name.encode()).digest())
-    warm = Warm(subject) if waiting else None
+    warm = Warm(subject) if waiting and time.monotonic() < until else None
     for mutant in waiting:
         if time.monotonic() > until or warm is None:
             break
