@@ -28,6 +28,7 @@ import importlib.util
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -50,9 +51,12 @@ LIST: Final = ROOT / "tests" / "ratchet.toml"
 SURVIVORS: Final = ROOT / "tests" / "survivors.toml"
 KEPT: Final = ROOT / "build" / "ratchet"
 
-LONGEST: Final = 5.0
+LONGEST: Final = 2.0
 SLACK: Final = 10.0
-"""A mutant's tests may take so many times as long as without it, and so many seconds more."""
+"""A mutant's tests may take so many times as long as while their lines were traced, and so many seconds more."""
+
+MEMORY: Final = 4 << 30
+"""Bytes that a mutant's tests may take: some never end, and remember all the time."""
 
 KILLED, SURVIVED, SLOW, UNSEEN = "killed", "survived", "slow", "unseen"
 """What came of a mutant: a test failed, none did, the tests did not end, no test comes to its line."""
@@ -487,6 +491,7 @@ class Warm:
         pid = os.fork()
         if not pid:
             os.setsid()
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)
