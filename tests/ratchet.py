@@ -28,7 +28,6 @@ import importlib.util
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import sys
@@ -490,6 +489,8 @@ class Warm:
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
+            import resource  # not on Windows
+
             os.setsid()
             resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
             nowhere = os.open(os.devnull, os.O_WRONLY)
