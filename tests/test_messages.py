@@ -308,6 +308,54 @@ class FeedTests(SynchronousTestCase):
         self.failureResultOf(Deferred.fromCoroutine(self.feed.more(3, 60.0)), StoreFailed)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_soon(self) -> None:
+        """Who says that something may have been stored makes those that wait look at once; nobody waits: nothing."""
+        self.feed.soon()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        waiting = Deferred.fromCoroutine(self.feed.more(3, 60.0))
+        self.clock.advance(0)
+        self.sell(4)
+        self.feed.soon()
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(waiting))
+
+    def test_there_already(self) -> None:
+        """Who is behind what others have seen waits for nothing."""
+        first, last = (Deferred.fromCoroutine(self.feed.more(after, 60.0)) for after in (3, 4))
+        self.sell(4)
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(first))
+        self.assertNoResult(last)
+        self.assertTrue(self.now(self.feed.more(3, 60.0)))
+        self.assertNoResult(Deferred.fromCoroutine(self.feed.more(4, 60.0)))
+
+    def test_memory(self) -> None:
+        """In memory are the last messages only, as many bytes as there may be; who is behind them reads the store."""
+        size = len(self.now(self.feed.read(2)).messages[0].body)
+        self.patch(feeding, "KEPT", 2 * size + size // 2)
+
+        async def follow() -> None:
+            place = 3
+            while await self.feed.more(place, 600.0):
+                place = (await self.feed.read(place)).until
+
+        Deferred.fromCoroutine(follow())
+        self.clock.advance(0)
+        for number in range(4, 9):
+            self.sell(number)
+            self.clock.advance(LOOK_S)
+        asked = self.patched_reads()
+        self.assertEqual((self.tags(6), asked), (["tag 7", "tag 8"], []))
+        self.assertEqual((self.tags(5), asked), (["tag 6", "tag 7", "tag 8"], [5]))
+
+    def test_other_timers(self) -> None:
+        """A wait that ends by what came leaves no timer, nor a place in the line of those that wait."""
+        waiting = Deferred.fromCoroutine(self.feed.more(3, 60.0))
+        self.sell(4)
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(waiting))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
     def test_resume(self) -> None:
         """A reader goes on after the event that it names; an id of another store, as before a restore, is noticed."""
         ids = [message.id for message in self.now(self.feed.read(0)).messages]
