@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.batch.bank import Bank
 from dmtwisted.batch.orders import asks_only, lacks_payment
 from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, saga_of
 from dmtwisted.clock import ServiceClock
@@ -19,8 +20,10 @@ from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TaskRequest, read_json, read_task
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
-from dmtwisted.store.values import Intent, OperationRow, State
-from dmtwisted.terminals.interface import Order, Task
+from dmtwisted.store.values import Intent, OperationRow, Outcome, State
+from dmtwisted.terminals.answers import Caller
+from dmtwisted.terminals.interface import Approved, Declined, Order, Task
+from dmtwisted.terminals.journal import Record
 from tests.batch_desk import Answer, BatchCase, sale
 from tests.shop import sale as cash_receipt
 from tests.specification import promises
@@ -607,3 +610,76 @@ class SagasTests(SynchronousTestCase):
         self.do(other.begin(self.REGISTER_N, 1, "theirs", self.saga()))
         self.do(self.sagas.learn(self.REGISTER_N))
         self.assertEqual(sorted(self.sagas.open_ones), [(self.REGISTER_N, "theirs"), (4, "ours")])
+
+    def test_gone(self) -> None:
+        """A saga that ended by another's hand is open no more, though it was remembered."""
+        n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", self.saga()))
+        self.do(self.sagas.load())
+        other = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.do(other.end(self.REGISTER_N, "t", n, self.saga(), State.DONE))
+        self.assertEqual(self.do(self.sagas.held(self.REGISTER_N, "t")), None)
+        self.assertEqual(self.sagas.open_ones, [])
+
+    def test_learnt_anew(self) -> None:
+        """What a register's last service had closed by then is no longer open after a takeover."""
+        n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", self.saga()))
+        other = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.do(other.end(self.REGISTER_N, "t", n, self.saga(), State.DONE))
+        self.do(self.sagas.learn(self.REGISTER_N))
+        self.assertEqual(self.sagas.open_ones, [])
+
+
+class BankTests(SynchronousTestCase):
+    """Whether a payment may be taken back by its number: another one may have the same by now."""
+
+    TERMINAL_N: ClassVar = 7
+
+    def setUp(self) -> None:
+        self.store = MemoryStore()
+        self.do(self.store.open())
+        no_devices: Any = ()
+        self.bank = Bank(no_devices, self.store)
+
+    def do(self, verb: Coroutine[Any, Any, T]) -> T:
+        """What a verb returns."""
+        return self.successResultOf(Deferred.fromCoroutine(verb))
+
+    def done(self, label: str, cancelid: str = "7", task: int = Task.PAYMENT, approved: bool = True) -> None:
+        """An operation of the terminal that is over."""
+        verdict = Approved(sum=100, cancelid=cancelid) if approved else Declined(5018)
+        record = Record(Order(Task(task), label, sum=100), Caller("pos", "", "", label, "uk"), verdict=verdict)
+        request = msgspec.json.encode(record)
+        intent = Intent(self.TERMINAL_N, "pay", task, label, b"", 0, [], request)
+        n = self.do(self.store.reserve(intent)).n
+        self.do(self.store.conclude(Outcome(n, self.TERMINAL_N, State.DONE, 1, 0, b"{}", request=request)))
+
+    def may(self, label: str = "ours", cancelid: str = "7") -> bool:
+        """Whether it may."""
+        return self.do(self.bank.may_cancel(self.TERMINAL_N, label, Approved(sum=100, cancelid=cancelid)))
+
+    def test_last(self) -> None:
+        """It may while it is the last one, or only other numbers and declined cards came after it."""
+        self.done("before")
+        self.done("ours")
+        self.assertIs(self.may(), True)
+        self.done("later", "8")
+        self.done("declined", approved=False)
+        self.assertIs(self.may(), True)
+
+    def test_same_number(self) -> None:
+        """It may not once another operation has the number."""
+        self.done("ours")
+        self.done("later")
+        self.assertIs(self.may(), False)
+
+    def test_settled(self) -> None:
+        """It may not once the terminal's day was settled: its numbers begin again."""
+        self.done("ours")
+        self.done("day", "", Task.SETTLEMENT)
+        self.assertIs(self.may(), False)
+
+    def test_unknown(self) -> None:
+        """It may not without a number, nor when the journal does not have it."""
+        self.done("ours")
+        self.assertIs(self.may(cancelid=""), False)
+        self.assertIs(self.may("another", "9"), False)
