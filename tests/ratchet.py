@@ -404,12 +404,14 @@ class Warm:
         cases = [case for module in subject.tests for case in _flat(loader.loadTestsFromName(f"tests.{module}"))]
         named = [f"tests/{module}.py" for module in subject.tests]
         measured = KEPT / f"{subject.name}.{_digest(*subject.files, *named)}.json"
-        if not measured.exists():
-            found = {case.id(): self._measured(case) for case in cases}
-            fresh = measured.with_suffix(f".{os.getpid()}")
-            fresh.write_text(json.dumps(found), "utf-8")
-            fresh.replace(measured)
-        known = json.loads(measured.read_text("utf-8"))
+        known: dict[str, Any] = json.loads(measured.read_text("utf-8")) if measured.exists() else {}
+        # A module may get tests from a contract that it shares with others.
+        fresh = {case.id(): self._measured(case) for case in cases if case.id() not in known}
+        if fresh:
+            known |= fresh
+            written = measured.with_suffix(f".{os.getpid()}")
+            written.write_text(json.dumps(known), "utf-8")
+            written.replace(measured)
         self.tests = [
             Test(case, frozenset((file, line) for file, line in known[case.id()][0]), known[case.id()][1])
             for case in cases
