@@ -134,6 +134,33 @@ class SaleTests(BatchCase):
         self.assertEqual(self.terminal(), [])
 
 
+class WrongRequestTests(BatchCase):
+    """What batch mode does not take."""
+
+    def test_other_type(self) -> None:
+        """A request of another type than a register's: 2000, and nothing is done."""
+        for number in (2, 3):
+            self.assertAnswer(self.ask({**sale("a"), "type": number}), 2000, 3)
+        self.assertEqual((self.terminal(), self.sales()), ([], []))
+
+    def test_unknown_saga(self) -> None:
+        """To settle a batch that there is not: 1091 with its number."""
+        settling = Deferred.fromCoroutine(self.shop.core.dispatcher.batch.settle(4711))
+        refused = self.failureResultOf(settling, Refused).value
+        self.assertEqual(refused.res, Res.UNKNOWN_DEVICE)
+        self.assertIn("4711", str(refused.note))
+
+    def test_fault_of_ours(self) -> None:
+        """After an internal error the till is told to ask again, because something may have happened."""
+
+        async def broken(*_: object) -> object:
+            raise ZeroDivisionError
+
+        self.patch(self.shop.core.dispatcher.batch._bank, "ask", broken)
+        self.assertAnswer(self.sell(), 1016, 2)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+
 class TypesTests(BatchCase):
     """Several payment types are paid at the terminal together."""
 
