@@ -333,13 +333,7 @@ class FeedTests(SynchronousTestCase):
         """In memory are the last messages only, as many bytes as there may be; who is behind them reads the store."""
         size = len(self.now(self.feed.read(2)).messages[0].body)
         self.patch(feeding, "KEPT", 2 * size + size // 2)
-
-        async def follow() -> None:
-            place = 3
-            while await self.feed.more(place, 600.0):
-                place = (await self.feed.read(place)).until
-
-        Deferred.fromCoroutine(follow())
+        self.follow(3, 99)
         self.clock.advance(0)
         for number in range(4, 9):
             self.sell(number)
@@ -347,6 +341,37 @@ class FeedTests(SynchronousTestCase):
         asked = self.patched_reads()
         self.assertEqual((self.tags(6), asked), (["tag 7", "tag 8"], []))
         self.assertEqual((self.tags(5), asked), (["tag 6", "tag 7", "tag 8"], [5]))
+
+    def follow(self, place: int, until: int) -> None:
+        """A reader from one place to another, which reads all that comes."""
+
+        async def read() -> None:
+            after = place
+            while after < until and await self.feed.more(after, 600.0):
+                after = (await self.feed.read(after)).until
+
+        Deferred.fromCoroutine(read())
+
+    def test_nobody_for_a_while(self) -> None:
+        """What came while nobody waited is in the store only; memory begins anew with the next reader."""
+        size = len(self.now(self.feed.read(2)).messages[0].body)
+        self.patch(feeding, "KEPT", 2 * size + size // 2)
+        self.follow(3, 5)
+        for number in (4, 5):
+            self.sell(number)
+            self.clock.advance(LOOK_S)
+        self.clock.advance(LOOK_S)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.sell(6)
+        self.follow(6, 99)
+        for number in (7, 8):
+            self.sell(number)
+            self.clock.advance(LOOK_S)
+        asked = self.patched_reads()
+        self.assertEqual((self.tags(6), asked), (["tag 7", "tag 8"], []))
+        self.sell(9)
+        self.clock.advance(LOOK_S)
+        self.assertEqual(self.tags(5), ["tag 6", "tag 7", "tag 8", "tag 9"])
 
     def test_other_timers(self) -> None:
         """A wait that ends by what came leaves no timer, nor a place in the line of those that wait."""

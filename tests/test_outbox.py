@@ -144,6 +144,16 @@ class OutboxTests(SynchronousTestCase):
         self.reactor.advance(2)
         self.assertEqual((self.told, self.left()), ([b"a", b"a"], []))
 
+    def test_killed_at_the_first(self) -> None:
+        """Only the letter that was being told waits for its lease after a kill; the next one goes out at once."""
+        self.waits = Deferred()
+        letters = [Letter("marks", 1, self.clock.now(), payload) for payload in (b"a", b"b")]
+        self.successResultOf(Deferred.fromCoroutine(self.store.post(letters)))
+        self.outbox.posted()
+        self.waits = None
+        self.outbox = self.begin()
+        self.assertEqual((self.told, [row.payload for row in self.left()]), ([b"a", b"b"], [b"a"]))
+
     def test_stop(self) -> None:
         """The end waits for the try under way; afterwards nothing is pending, and the letter is told or stored."""
         self.waits = Deferred()
