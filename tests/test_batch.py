@@ -12,13 +12,13 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.batch.bank import Bank
-from dmtwisted.batch.orders import asks_only, lacks_payment
+from dmtwisted.batch.orders import asks_only, counts_on_card, lacks_payment, with_payment
 from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, saga_of
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
 from dmtwisted.registers.settings import BatchSettings
 from dmtwisted.requests import TaskRequest, read_json, read_task
-from dmtwisted.results import Refused, Res
+from dmtwisted.results import Action, Refused, Res
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import Intent, OperationRow, Outcome, State
 from dmtwisted.terminals.answers import Caller
@@ -529,6 +529,18 @@ class RequestTests(SynchronousTestCase):
         body = {"device": "test", "type": 1, "tag": "t", **({"fiscal": fiscal} if fiscal else {})}
         return read_task(read_json(json.dumps(body).encode()), batch=True)
 
+    def test_other_tasks(self) -> None:
+        """A request without a receipt, or of another task, lacks no payment, gets none and has none on a card."""
+        pays = [{"type": 2, "sum": 1}]
+        for other in (self.request(task=20), self.request(task=3, cash={"type": 0, "sum": 1}), self.request()):
+            self.assertFalse(lacks_payment(other, BatchSettings()))
+            self.assertFalse(counts_on_card(other, BatchSettings()))
+            self.assertIs(with_payment(other, BatchSettings(), 100), other)
+        for task, card in ((1, True), (2, True), (14, False)):
+            paid = self.request(task=task, receipt={"sum": 1, "rows": [self.ROW], "pays": pays})
+            self.assertEqual(counts_on_card(paid, BatchSettings()), card, task)
+            self.assertIs(with_payment(paid, BatchSettings(), 100), paid)
+
     def test_lacks_payment(self) -> None:
         """Only a sale with goods and without payments is all paid by card, where a payment type goes to it."""
         receipt = {"sum": 1, "rows": [self.ROW]}
@@ -710,3 +722,21 @@ class BankTests(SynchronousTestCase):
         self.done("ours")
         self.assertIs(self.may(cancelid=""), False)
         self.assertIs(self.may("another", "9"), False)
+
+    def begun(self, label: str, sent: bool) -> None:
+        """An operation of the terminal that is open; its request may have been sent."""
+        record = Record(Order(Task.PAYMENT, label, sum=100), Caller("pos", "", "", label, "uk"), sent)
+        intent = Intent(self.TERMINAL_N, "pay", Task.PAYMENT, label, b"", 0, [], msgspec.json.encode(record))
+        self.do(self.store.reserve(intent))
+
+    def test_deleted_terminal(self) -> None:
+        """For a terminal that was deleted its journal answers, unless money may have moved that nobody heard of."""
+        self.done("ours")
+        self.begun("never", sent=False)
+        self.begun("lost", sent=True)
+        self.assertIsInstance(self.do(self.bank.outcome(self.TERMINAL_N, "ours")), Approved)
+        for label in ("never", "strange"):
+            self.assertIs(self.do(self.bank.outcome(self.TERMINAL_N, label)), None)
+        asking = Deferred.fromCoroutine(self.bank.outcome(self.TERMINAL_N, "lost"))
+        refused = self.failureResultOf(asking, Refused).value
+        self.assertEqual((refused.res, refused.action), (Res.UNKNOWN_DEVICE, Action.COLLISION))
