@@ -650,6 +650,14 @@ class SagasTests(SynchronousTestCase):
         self.do(self.sagas.learn(self.REGISTER_N))
         self.assertEqual(sorted(self.sagas.open_ones), [(self.REGISTER_N, "theirs"), (4, "ours")])
 
+    def test_given_up(self) -> None:
+        """A payment that was given up is checked again at a start, until its tag has another saga."""
+        first = self.ended(self.saga(), State.REFUSED, Refused(Res.TERMINAL_BUSY))
+        [(register_n, tag, n, saga)] = self.do(self.sagas.given_up())
+        self.assertEqual((register_n, tag, n, saga.label), (self.REGISTER_N, "t", first.n, "label"))
+        self.ended(self.saga(), State.DONE)
+        self.assertEqual(self.do(self.sagas.given_up()), [])
+
     def test_gone(self) -> None:
         """A saga that ended by another's hand is open no more, though it was remembered."""
         n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", self.saga()))
