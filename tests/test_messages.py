@@ -316,6 +316,8 @@ class FeedTests(SynchronousTestCase):
         self.clock.advance(0)
         self.sell(4)
         self.feed.soon()
+        # The end of the wait, and one look.
+        self.assertEqual(len(self.clock.getDelayedCalls()), 2)
         self.clock.advance(0)
         self.assertTrue(self.successResultOf(waiting))
 
