@@ -41,6 +41,7 @@ from dmtwisted.lab.crash.carrying import OLD_SALES, Rows, compare_kept, compare_
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.command import CrashlabOptions, run
 from dmtwisted.lab.crash.crew import Crew, Part, parts, parts_on_cabinet
+from dmtwisted.lab.crash.databases import Ground
 from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.lab.crash.shop import Shop
@@ -409,12 +410,16 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual([part.kills for part in parts(5, 3, 0, ["batch.paid"])], [3])
 
     def test_cabinet(self) -> None:
-        """On protocol B the scenes are those of the register's documents; the same seed gives the same plan."""
+        """On protocol B the scenes are its documents; no writer is killed on a server; a seed gives one plan."""
         points = len(pairs_of([], CABINET))
         kills = [part.kills for part in parts_on_cabinet(5, 2, 250)]
         self.assertEqual(sum(kills), 2 * points + 250)
         self.assertEqual(kills, [part.kills for part in parts_on_cabinet(5, 2, 250)])
         self.assertEqual([part.kills for part in parts_on_cabinet(5, 3, 0, ["offline.copy-deleted"])], [3])
+        writers = len(pairs_of(["writer.committed"], CABINET))
+        for ground, some in ((Ground(), writers), (Ground("", True), writers), (Ground("postgresql://a/b"), 0)):
+            found = parts_on_cabinet(5, 1, 0, ["writer.committed"], ground=ground)
+            self.assertEqual(sum(part.kills for part in found), some, ground)
         self.assertEqual({f"{name} on B" for name in SAME} - {scene.name for scene in CABINET}, set())
 
     def test_some_points(self) -> None:
