@@ -1,4 +1,4 @@
-# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, windows-env, windows-test, windows-setup, windows-try, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
+# The whole project by a few words: run, dev, check, test, lint, demo, deep, crash, disk, outages, chaos, tax-chaos, contract, attacks, mutants, ratchet, fuzz, soak, bench, figures, docs, site, changelog, wheel, deb, deb-try, windows-env, windows-test, windows-setup, windows-try, reproducible, pins, audit, clean. Needs Python >= 3.11, pip and make.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -8,7 +8,7 @@ PORT   ?= 3939
 STATE  ?= var
 WINDOWS := build/windows
 
-.PHONY: run dev check test lint docs site changelog demo deep crash simulate-days disk outages chaos tax-chaos contract attacks mutants fuzz soak bench figures wheel deb deb-try windows-env windows-test windows-setup windows-try reproducible pins audit venv clean
+.PHONY: run dev check test lint docs site changelog demo deep crash simulate-days disk outages chaos tax-chaos contract attacks mutants ratchet fuzz soak bench figures wheel deb deb-try windows-env windows-test windows-setup windows-try reproducible pins audit venv clean
 
 run: $(VENV)/.installed          ## serve on port 3939 in training mode
 	$(BIN)/dmtwisted run --training --port $(PORT) --state $(STATE)
@@ -60,9 +60,11 @@ deep: $(VENV)/.tested            ## a million random receipts against the oracle
 	DMTWISTED_DEEP=1 $(BIN)/python -m twisted.trial tests.test_oracle tests.test_oracle_more tests.test_history \
 		tests.test_batch_faults tests.test_lost_online tests.test_offline_histories tests.test_cabinet_histories
 
-crash: $(VENV)/.tested           ## kill -9 at every crash point once and at random, on both protocols of the tax service, under load, in batches, under our client; a line cut in frames; half an hour
+crash: $(VENV)/.tested           ## kill -9 at every crash point once and at random, on both protocols, by power cuts, on PostgreSQL, under load, in batches, under our client; a line cut in frames; an hour and a half
 	$(BIN)/dmtwisted crashlab --rounds 1 --random 200 --jobs 2
 	$(BIN)/dmtwisted crashlab --protocol b --rounds 1 --random 100 --away --jobs 2
+	$(BIN)/dmtwisted crashlab --rounds 1 --random 50 --power
+	$(BIN)/python -m tests.crash.lab_on_postgres --rounds 1 --random 50
 	$(BIN)/python -m tests.crash.cut_frames --cuts 100
 	$(BIN)/python -m tests.crash.kill_rounds --rounds 30
 	$(BIN)/python -m tests.crash.kill_batches --rounds 30
@@ -93,6 +95,9 @@ attacks: $(VENV)/.tested         ## every attack of tests/attacks against a real
 
 mutants: $(VENV)/.tested         ## break each rule of the specification on purpose: its tests have to fail; seven minutes
 	$(BIN)/python -m tests.mutants
+
+ratchet: $(VENV)/.tested         ## change single places of the code that keeps the books: tests have to fail; hours, and goes on where it was interrupted
+	$(BIN)/python -m tests.ratchet
 
 tax-chaos: $(VENV)/.tested       ## 5,000 receipts with faults at the tax service, 2,000 offline, tills without tags, and excise marks
 	$(BIN)/python -m tests.tax_chaos --receipts 5000 --seed 1

@@ -139,6 +139,21 @@ class MarkContract(StoreCase):
         await self.sold(store, 6, "whole")
         self.assertIsNot((await self.reserve(store, 7, "whole", shared=True)).taken, None)
 
+    async def test_parts_taken_back(self) -> None:
+        """A storno brings back the part of its own receipt, a return one that is sold; other parts stay."""
+        store = await self.opened()
+        for number, device_n in ((3, TILL), (3, OTHER), (4, TILL)):
+            await self.sold(store, number, MARK, device_n=device_n, shared=True)
+        storno = await self.operation(store, "storno", State.INTENDED, paper(5))
+        await self.move(store, storno, MarkStep.TAKE_BACK, MARK, number=3)
+        left = [(row.device_n, row.number) for row in await store.find_marks([MARK])]
+        self.assertEqual(sorted(left), sorted([(OTHER, 3), (TILL, 4)]))
+        held = (await self.reserve(store, 6, "part", shared=True)).n
+        await self.sold(store, 7, "part", shared=True)
+        back = await self.operation(store, "return", State.INTENDED, paper(8))
+        await self.move(store, back, MarkStep.FREE, "part")
+        self.assertEqual([row.operation_n for row in await store.find_marks(["part"])], [held])
+
     async def test_mark_inherited(self) -> None:
         """The marks of a receipt that is made again pass to the new one, and to nobody else."""
         store = await self.opened()

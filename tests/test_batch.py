@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import json
+from collections.abc import Coroutine
+from typing import Any, ClassVar, TypeVar
 
+import msgspec
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.batch.bank import Bank
+from dmtwisted.batch.orders import asks_only, counts_on_card, lacks_payment, with_payment
+from dmtwisted.batch.saga import KIND, Saga, Sagas, Step, saga_of
+from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.driver import BadSettings
-from dmtwisted.results import Refused, Res
+from dmtwisted.registers.settings import BatchSettings
+from dmtwisted.requests import TaskRequest, read_json, read_task
+from dmtwisted.results import Action, Refused, Res
+from dmtwisted.store.sqlite.memory import MemoryStore
+from dmtwisted.store.values import Intent, OperationRow, Outcome, State
+from dmtwisted.terminals.answers import Caller
+from dmtwisted.terminals.interface import Approved, Declined, Order, Task
+from dmtwisted.terminals.journal import Record
 from tests.batch_desk import Answer, BatchCase, sale
 from tests.shop import sale as cash_receipt
 from tests.specification import promises
+
+T = TypeVar("T")
 
 
 class SaleTests(BatchCase):
@@ -114,6 +132,33 @@ class SaleTests(BatchCase):
         answer = self.ask({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 1}})
         self.assertAnswer(answer, 2000, 3)
         self.assertEqual(self.terminal(), [])
+
+
+class WrongRequestTests(BatchCase):
+    """What batch mode does not take."""
+
+    def test_other_type(self) -> None:
+        """A request of another type than a register's: 2000, and nothing is done."""
+        for number in (2, 3):
+            self.assertAnswer(self.ask({**sale("a"), "type": number}), 2000, 3)
+        self.assertEqual((self.terminal(), self.sales()), ([], []))
+
+    def test_unknown_saga(self) -> None:
+        """To settle a batch that there is not: 1091 with its number."""
+        settling = Deferred.fromCoroutine(self.shop.core.dispatcher.batch.settle(4711))
+        refused = self.failureResultOf(settling, Refused).value
+        self.assertEqual(refused.res, Res.UNKNOWN_DEVICE)
+        self.assertIn("4711", str(refused.note))
+
+    def test_fault_of_ours(self) -> None:
+        """After an internal error the till is told to ask again, because something may have happened."""
+
+        async def broken(*_: object) -> object:
+            raise ZeroDivisionError
+
+        self.patch(self.shop.core.dispatcher.batch._bank, "ask", broken)
+        self.assertAnswer(self.sell(), 1016, 2)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
 
 class TypesTests(BatchCase):
@@ -472,3 +517,234 @@ class OrderTests(BatchCase):
         driver: Any = self.shop.built("pos").driver
         self.patch(driver, "capabilities", frozenset(driver.capabilities) - {2})
         self.assertRefused(sale("r", task=2, pay={"task": 2, "refundid": "632512000001"}), 5029)
+
+
+class RequestTests(SynchronousTestCase):
+    """What a request asks of batch mode."""
+
+    ROW: ClassVar = {"code": "1", "name": "x", "cnt": 1, "price": 1, "taxgrp": 1}
+
+    def request(self, **fiscal: Any) -> TaskRequest:
+        """A request of a till."""
+        body = {"device": "test", "type": 1, "tag": "t", **({"fiscal": fiscal} if fiscal else {})}
+        return read_task(read_json(json.dumps(body).encode()), batch=True)
+
+    def test_other_tasks(self) -> None:
+        """A request without a receipt, or of another task, lacks no payment, gets none and has none on a card."""
+        pays = [{"type": 2, "sum": 1}]
+        for other in (self.request(task=20), self.request(task=3, cash={"type": 0, "sum": 1}), self.request()):
+            self.assertFalse(lacks_payment(other, BatchSettings()))
+            self.assertFalse(counts_on_card(other, BatchSettings()))
+            self.assertIs(with_payment(other, BatchSettings(), 100), other)
+        for task, card in ((1, True), (2, True), (14, False)):
+            paid = self.request(task=task, receipt={"sum": 1, "rows": [self.ROW], "pays": pays})
+            self.assertEqual(counts_on_card(paid, BatchSettings()), card, task)
+            self.assertIs(with_payment(paid, BatchSettings(), 100), paid)
+
+    def test_lacks_payment(self) -> None:
+        """Only a sale with goods and without payments is all paid by card, where a payment type goes to it."""
+        receipt = {"sum": 1, "rows": [self.ROW]}
+        sold = self.request(task=1, receipt=receipt)
+        self.assertTrue(lacks_payment(sold, BatchSettings()))
+        self.assertFalse(lacks_payment(sold, BatchSettings(pay_types=())))
+        for other in (
+            self.request(task=2, receipt=receipt),
+            self.request(task=1, receipt={"sum": 0, "rows": []}),
+            self.request(task=1, receipt={**receipt, "pays": [{"type": 0, "sum": 1}]}),
+            self.request(task=20),
+        ):
+            self.assertFalse(lacks_payment(other, BatchSettings()))
+
+    def test_asks_only(self) -> None:
+        """Without content a repeat asks for the result; with content, or as another task, it is another request."""
+        first = self.request(task=1, receipt={"sum": 1, "rows": [self.ROW]})
+        self.assertTrue(asks_only(self.request(task=1), first))
+        for other in (first, self.request(task=11)):
+            self.assertFalse(asks_only(other, first))
+        cash = self.request(task=3, cash={"type": 0, "sum": 1})
+        self.assertEqual((asks_only(self.request(task=3), cash), asks_only(cash, cash)), (True, False))
+
+
+class SagasTests(SynchronousTestCase):
+    """Sagas in the journal."""
+
+    REGISTER_N: ClassVar = 3
+
+    def setUp(self) -> None:
+        self.store, self.told = MemoryStore(), list[dict[str, Any]]()
+        self.do(self.store.open())
+        self.sagas = Sagas(self.store, ServiceClock(Clock()), lambda kind, **members: self.told.append(members))
+
+    def do(self, verb: Coroutine[Any, Any, T]) -> T:
+        """What a verb returns."""
+        return self.successResultOf(Deferred.fromCoroutine(verb))
+
+    def saga(self, **members: Any) -> Saga:
+        """A saga over one hryvnia on terminal 7."""
+        body = json.dumps({"device": "test", "tag": "t", "userinfo": {"email": "a@example.com"}}).encode()
+        order = Order(Task(1), "uid", sum=100)
+        return msgspec.structs.replace(Saga(body, "uk", BatchSettings(terminal="pos"), 7, order, "label"), **members)
+
+    def ended(self, saga: Saga, state: State, refused: Refused | None = None) -> OperationRow:
+        """The row of a saga that began and ended."""
+        n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", saga))
+        self.do(self.sagas.end(self.REGISTER_N, "t", n, saga, state, refused))
+        row = self.do(self.store.latest(self.REGISTER_N, KIND, "t"))
+        assert row is not None
+        return row
+
+    def test_done(self) -> None:
+        """A saga that made its receipt forgets the customer, whose letter exists by now; the rest stays as it was."""
+        row = self.ended(self.saga(), State.DONE)
+        self.assertEqual((row.res, row.state, self.sagas.open_ones), (0, State.DONE, []))
+        self.assertEqual(json.loads(saga_of(row).body), {"device": "test", "tag": "t"})
+        self.assertEqual(self.told, [])
+
+    def test_without_customer(self) -> None:
+        """Where the body has no customer it stays as it came, byte by byte."""
+        body = b'{ "device": "test",  "tag": "t" }'
+        self.assertEqual(saga_of(self.ended(self.saga(body=body), State.DONE)).body, body)
+
+    def test_refused(self) -> None:
+        """One without a receipt keeps its customer, who may still get one, and says why it was refused."""
+        row = self.ended(self.saga(), State.REFUSED, Refused(Res.TERMINAL_BUSY))
+        self.assertEqual(row.res, Res.TERMINAL_BUSY.code)
+        self.assertIn(b"a@example.com", saga_of(row).body)
+        self.assertEqual(saga_of(row).why, Refused(Res.TERMINAL_BUSY).words())
+
+    def test_first_reason(self) -> None:
+        """While a payment is taken back the first reason stays: why there is no receipt."""
+        first = Refused(Res.TERMINAL_BUSY).words()
+        saga = self.saga(step=Step.TAKING_BACK, why=first)
+        self.assertEqual(saga_of(self.ended(saga, State.UNKNOWN, Refused(Res.STORE_FAILED))).why, first)
+
+    def test_open(self) -> None:
+        """One that stays open is told, holds its tag and its terminal, and is found again after a start."""
+        self.ended(self.saga(), State.UNKNOWN, Refused(Res.TERMINAL_BUSY))
+        self.assertEqual([members["tag"] for members in self.told], ["t"])
+        again = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.assertTrue(again.may_hold(self.REGISTER_N, "other"))
+        self.do(again.load())
+        for sagas in (self.sagas, again):
+            self.assertEqual(sagas.open_ones, [(self.REGISTER_N, "t")])
+            self.assertEqual([sagas.open_on(7), sagas.open_on(8)], [True, False])
+            self.assertEqual([sagas.open_of(self.REGISTER_N), sagas.open_of(4)], [True, False])
+        self.assertEqual([again.may_hold(self.REGISTER_N, tag) for tag in ("t", "other")], [True, False])
+
+    def test_unreadable(self) -> None:
+        """A saga that cannot be read stays in the list, on no terminal, at a start and at a takeover."""
+        intent = Intent(self.REGISTER_N, KIND, 1, "bad", b"", 0, [], b"{")
+        self.do(self.store.reserve(intent))
+        for read in (self.sagas.load(), self.sagas.learn(self.REGISTER_N)):
+            self.do(read)
+            self.assertEqual(self.sagas.open_ones, [(self.REGISTER_N, "bad")])
+            self.assertTrue(self.sagas.open_on(0))
+        self.assertEqual(len(self.flushLoggedErrors()), 2)
+
+    def test_taken_over(self) -> None:
+        """A register that was taken over has the open sagas of its last service; other registers keep theirs."""
+        other = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.do(self.sagas.load())
+        self.do(self.sagas.begin(4, 1, "ours", self.saga()))
+        self.do(other.begin(self.REGISTER_N, 1, "theirs", self.saga()))
+        self.do(self.sagas.learn(self.REGISTER_N))
+        self.assertEqual(sorted(self.sagas.open_ones), [(self.REGISTER_N, "theirs"), (4, "ours")])
+
+    def test_given_up(self) -> None:
+        """A payment that was given up is checked again at a start, until its tag has another saga."""
+        first = self.ended(self.saga(), State.REFUSED, Refused(Res.TERMINAL_BUSY))
+        [(register_n, tag, n, saga)] = self.do(self.sagas.given_up())
+        self.assertEqual((register_n, tag, n, saga.label), (self.REGISTER_N, "t", first.n, "label"))
+        self.ended(self.saga(), State.DONE)
+        self.assertEqual(self.do(self.sagas.given_up()), [])
+
+    def test_gone(self) -> None:
+        """A saga that ended by another's hand is open no more, though it was remembered."""
+        n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", self.saga()))
+        self.do(self.sagas.load())
+        other = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.do(other.end(self.REGISTER_N, "t", n, self.saga(), State.DONE))
+        self.assertEqual(self.do(self.sagas.held(self.REGISTER_N, "t")), None)
+        self.assertEqual(self.sagas.open_ones, [])
+
+    def test_learnt_anew(self) -> None:
+        """What a register's last service had closed by then is no longer open after a takeover."""
+        n = self.do(self.sagas.begin(self.REGISTER_N, 1, "t", self.saga()))
+        other = Sagas(self.store, ServiceClock(Clock()), lambda *_, **__: None)
+        self.do(other.end(self.REGISTER_N, "t", n, self.saga(), State.DONE))
+        self.do(self.sagas.learn(self.REGISTER_N))
+        self.assertEqual(self.sagas.open_ones, [])
+
+
+class BankTests(SynchronousTestCase):
+    """Whether a payment may be taken back by its number: another one may have the same by now."""
+
+    TERMINAL_N: ClassVar = 7
+
+    def setUp(self) -> None:
+        self.store = MemoryStore()
+        self.do(self.store.open())
+        no_devices: Any = ()
+        self.bank = Bank(no_devices, self.store)
+
+    def do(self, verb: Coroutine[Any, Any, T]) -> T:
+        """What a verb returns."""
+        return self.successResultOf(Deferred.fromCoroutine(verb))
+
+    def done(self, label: str, cancelid: str = "7", task: int = Task.PAYMENT, approved: bool = True) -> None:
+        """An operation of the terminal that is over."""
+        verdict = Approved(sum=100, cancelid=cancelid) if approved else Declined(5018)
+        record = Record(Order(Task(task), label, sum=100), Caller("pos", "", "", label, "uk"), verdict=verdict)
+        request = msgspec.json.encode(record)
+        intent = Intent(self.TERMINAL_N, "pay", task, label, b"", 0, [], request)
+        n = self.do(self.store.reserve(intent)).n
+        self.do(self.store.conclude(Outcome(n, self.TERMINAL_N, State.DONE, 1, 0, b"{}", request=request)))
+
+    def may(self, label: str = "ours", cancelid: str = "7") -> bool:
+        """Whether it may."""
+        return self.do(self.bank.may_cancel(self.TERMINAL_N, label, Approved(sum=100, cancelid=cancelid)))
+
+    def test_last(self) -> None:
+        """It may while it is the last one, or only other numbers and declined cards came after it."""
+        self.done("before")
+        self.done("ours")
+        self.assertIs(self.may(), True)
+        self.done("later", "8")
+        self.done("declined", approved=False)
+        self.assertIs(self.may(), True)
+
+    def test_same_number(self) -> None:
+        """It may not once another operation has the number."""
+        self.done("ours")
+        self.done("later")
+        self.assertIs(self.may(), False)
+
+    def test_settled(self) -> None:
+        """It may not once the terminal's day was settled: its numbers begin again."""
+        self.done("ours")
+        self.done("day", "", Task.SETTLEMENT)
+        self.assertIs(self.may(), False)
+
+    def test_unknown(self) -> None:
+        """It may not without a number, nor when the journal does not have it."""
+        self.done("ours")
+        self.assertIs(self.may(cancelid=""), False)
+        self.assertIs(self.may("another", "9"), False)
+
+    def begun(self, label: str, sent: bool) -> None:
+        """An operation of the terminal that is open; its request may have been sent."""
+        record = Record(Order(Task.PAYMENT, label, sum=100), Caller("pos", "", "", label, "uk"), sent)
+        intent = Intent(self.TERMINAL_N, "pay", Task.PAYMENT, label, b"", 0, [], msgspec.json.encode(record))
+        self.do(self.store.reserve(intent))
+
+    def test_deleted_terminal(self) -> None:
+        """For a terminal that was deleted its journal answers, unless money may have moved that nobody heard of."""
+        self.done("ours")
+        self.begun("never", sent=False)
+        self.begun("lost", sent=True)
+        self.assertIsInstance(self.do(self.bank.outcome(self.TERMINAL_N, "ours")), Approved)
+        for label in ("never", "strange"):
+            self.assertIs(self.do(self.bank.outcome(self.TERMINAL_N, label)), None)
+        asking = Deferred.fromCoroutine(self.bank.outcome(self.TERMINAL_N, "lost"))
+        refused = self.failureResultOf(asking, Refused).value
+        self.assertEqual((refused.res, refused.action), (Res.UNKNOWN_DEVICE, Action.COLLISION))

@@ -12,6 +12,7 @@ from dmtwisted import crash_points
 from dmtwisted.crash_points import POINTS, VARIABLE, Orders, armed
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.rounds import EVERY
+from tests.crash.broken_services import services
 
 HOME = Path(__file__).resolve().parents[1]
 
@@ -168,3 +169,15 @@ class OrdersTests(SynchronousTestCase):
         self.assertEqual(self.ends, [])
         self.orders.reached("writer.committed")
         self.assertEqual(self.ends, ["end"])
+
+
+class BrokenServicesTests(SynchronousTestCase):
+    """The services that the lab has to find."""
+
+    def test_breaks(self) -> None:
+        """Each break can be made, and gives a program; its points are known."""
+        for broken in services():
+            text = (HOME / broken.file).read_text("utf-8")
+            compile(broken.within(text), broken.file, "exec")
+            self.assertLessEqual(set(broken.points.split(",")), set(POINTS), broken.what)
+        self.assertEqual(len({broken.what for broken in services()}), 20)

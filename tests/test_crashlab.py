@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from dmtwisted.lab.crash.books import (
     TillTask,
     accepted,
     accepted_by_cabinet,
+    compare_mails,
     compare_marks,
     compare_shop,
     read_marks,
@@ -39,10 +41,12 @@ from dmtwisted.lab.crash.carrying import OLD_SALES, Rows, compare_kept, compare_
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.command import CrashlabOptions, run
 from dmtwisted.lab.crash.crew import Crew, Part, parts, parts_on_cabinet
+from dmtwisted.lab.crash.databases import Ground
 from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
 from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
 from dmtwisted.lab.crash.shop import Shop
 from dmtwisted.lab.crash.wired import MACHINES, WiredShop, WiredTask, compare_register, moments
+from dmtwisted.lab.mailbox import Mailbox
 from dmtwisted.store.migrate import upgrade
 from dmtwisted.store.revisions import head
 from dmtwisted.store.sqlite.file import sqlite_revision
@@ -124,6 +128,48 @@ class CompareMarksTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(store.post([Letter("marks", 1, AT, b"")])))
         assert store._db is not None
         self.assertEqual(read_marks(store._db.execute), ([HeldMark("m1", 7, "reserved", "intended")], 1))
+
+
+class CompareMailsTests(SynchronousTestCase):
+    """Receipts and the e-mails of a mail server."""
+
+    TASKS = (
+        TillTask(1001, DONE, tag="a", receipt=(2, "f2"), mail="a@b"),
+        TillTask(1002, REFUSED, tag="b", mail="c@d"),
+        TillTask(1003, DONE, tag="c", receipt=(3, "f3")),
+    )
+
+    def test_mails(self) -> None:
+        """A receipt may come again as the same message; one that is missing, another's or not the same is found."""
+        for came, expected in (
+            ([("a@b", "<1>")], (0, 0)),
+            ([("a@b", "<1>"), ("a@b", "<1>")], (0, 0)),
+            ([], (1, 0)),
+            ([("a@b", "<1>"), ("a@b", "<2>")], (0, 1)),
+            ([("a@b", "<1>"), ("c@d", "<2>")], (0, 1)),
+        ):
+            found = compare_mails(self.TASKS, came)
+            self.assertEqual((len(found.lost), len(found.doubled)), expected, came)
+
+    def test_server(self) -> None:
+        """The lab's mail server remembers whole e-mails only."""
+        mailbox = Mailbox()
+        self.addCleanup(mailbox.stop)
+        for whole in (True, False):
+            with (
+                socket.create_connection(("127.0.0.1", mailbox.port), timeout=10) as line,
+                line.makefile("rwb") as wire,
+            ):
+                wire.readline()
+                for said in (b"EHLO x", b"MAIL FROM:<s@x>", b"RCPT TO:<a@b>", b"DATA"):
+                    wire.write(said + b"\r\n")
+                    wire.flush()
+                    wire.readline()
+                wire.write(b"Message-ID: <1>\r\n\r\nx\r\n" + (b".\r\n" if whole else b""))
+                wire.flush()
+                if whole:
+                    self.assertEqual(wire.readline(), b"250 taken\r\n")
+        self.assertEqual(mailbox.came(), [("a@b", "<1>")])
 
 
 class CompareShopTests(SynchronousTestCase):
@@ -364,13 +410,17 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual([part.kills for part in parts(5, 3, 0, ["batch.paid"])], [3])
 
     def test_cabinet(self) -> None:
-        """On protocol B the scenes are those of the register's documents; the same seed gives the same plan."""
+        """On protocol B the scenes are its documents; no writer is killed on a server; a seed gives one plan."""
         points = len(pairs_of([], CABINET))
         kills = [part.kills for part in parts_on_cabinet(5, 2, 250)]
         self.assertEqual(sum(kills), 2 * points + 250)
         self.assertEqual(kills, [part.kills for part in parts_on_cabinet(5, 2, 250)])
         self.assertEqual([part.kills for part in parts_on_cabinet(5, 3, 0, ["offline.copy-deleted"])], [3])
-        self.assertEqual(SAME - {scene.name for scene in CABINET}, set())
+        writers = len(pairs_of(["writer.committed"], CABINET))
+        for ground, some in ((Ground(), writers), (Ground("", True), writers), (Ground("postgresql://a/b"), 0)):
+            found = parts_on_cabinet(5, 1, 0, ["writer.committed"], ground=ground)
+            self.assertEqual(sum(part.kills for part in found), some, ground)
+        self.assertEqual({f"{name} on B" for name in SAME} - {scene.name for scene in CABINET}, set())
 
     def test_some_points(self) -> None:
         """A point that is named is played in every scene that has it."""

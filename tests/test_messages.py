@@ -83,6 +83,59 @@ class BodyTests(SynchronousTestCase):
         self.assertEqual(self.pay(Task.PAYMENT, State.REFUSED)["type"], "payment.refused")
         self.assertEqual(self.pay(Task.PAYMENT, State.UNKNOWN)["type"], "payment.unknown")
 
+    def test_every_task_with_money(self) -> None:
+        """Each task that charges a card is told as a payment, each that gives money back as a refund."""
+        charging = {Task.PAYMENT, Task.TRANSFER, Task.FINISH, Task.CASH_ISSUE, Task.INSTALMENTS}
+        giving_back = {Task.REFUND, Task.CANCEL, Task.INSTALMENTS_REFUND}
+        for task in range(1, 30):
+            made = self.pay(task, sum=1995)["type"]
+            self.assertEqual(made == "payment.made", task in charging, task)
+            self.assertEqual(made == "payment.refunded", task in giving_back, task)
+
+    def test_without_verdict(self) -> None:
+        """Without a verdict of the terminal no sum is told; the result code of a refusal is."""
+        data = self.body(event("pay", 1, State.REFUSED, self.record(), res=5014))["data"]
+        self.assertEqual((data.get("sum", 0), data["res"]), (0, 5014))
+
+    def test_later_outcome(self) -> None:
+        """A payment that has another outcome by now tells neither its sum nor its code."""
+        for now in ({"last": False}, {"state": State.UNKNOWN}):
+            late = replace(event("pay", 1, State.DONE, self.record(sum=1995, rrn="1"), res=7), **now)
+            data = self.body(late)["data"]
+            self.assertEqual((data.get("sum", 0), data.get("rrn", ""), data["res"]), (0, "", 0), now)
+            self.assertIs(data["superseded"], True)
+
+    def record(self, **verdict: Any) -> bytes:
+        """A payment in the journal."""
+        record = {"order": {"task": 1, "uid": "u"}, "caller": {"label": "T-1"}, "snapshot": "AAE="}
+        return json.dumps({**record, "verdict": {"type": "approved", **verdict} if verdict else None}).encode()
+
+    def test_batch(self) -> None:
+        """A batch tells its payment; it is over, or waits for a person."""
+        for state, kind in (
+            (State.DONE, "batch.ended"),
+            (State.REFUSED, "batch.ended"),
+            (State.UNKNOWN, "batch.unknown"),
+        ):
+            made = self.body(event("pkg", 1, state, b'{"label": "L-1"}'))
+            self.assertEqual(
+                (made["type"], made["data"]["transaction_id"], made["data"]["tag"]), (kind, "L-1", "tag")
+            )
+
+    def test_paper(self) -> None:
+        """A job of a printer tells its document and why it failed, unless it has another outcome by now."""
+        request = b'{"paper": "F-1", "reason": "cover_open"}'
+        for state, kind in (
+            (State.DONE, "paper.printed"),
+            (State.REFUSED, "paper.failed"),
+            (State.UNKNOWN, "paper.unknown"),
+        ):
+            row = event("doc", 0, state, request)
+            made = self.body(row)
+            self.assertEqual((made["type"], made["data"]["job"], made["data"]["document"]), (kind, 7, "F-1"))
+            self.assertEqual(made["data"]["reason"], "cover_open")
+            self.assertNotIn("reason", self.body(replace(row, last=False))["data"])
+
     def test_card(self) -> None:
         """A payment has what the bank named, and the card only masked."""
         data = self.pay(1, sum=1995, rrn="0042", cardmask="4111111111111111", auth_code="A1", slip="SLIP")["data"]
@@ -253,6 +306,81 @@ class FeedTests(SynchronousTestCase):
         self.feed.stop()
         self.assertFalse(self.successResultOf(waiting))
         self.failureResultOf(Deferred.fromCoroutine(self.feed.more(3, 60.0)), StoreFailed)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_soon(self) -> None:
+        """Who says that something may have been stored makes those that wait look at once; nobody waits: nothing."""
+        self.feed.soon()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        waiting = Deferred.fromCoroutine(self.feed.more(3, 60.0))
+        self.clock.advance(0)
+        self.sell(4)
+        self.feed.soon()
+        # The end of the wait, and one look.
+        self.assertEqual(len(self.clock.getDelayedCalls()), 2)
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(waiting))
+
+    def test_there_already(self) -> None:
+        """Who is behind what others have seen waits for nothing."""
+        first, last = (Deferred.fromCoroutine(self.feed.more(after, 60.0)) for after in (3, 4))
+        self.sell(4)
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(first))
+        self.assertNoResult(last)
+        self.assertTrue(self.now(self.feed.more(3, 60.0)))
+        self.assertNoResult(Deferred.fromCoroutine(self.feed.more(4, 60.0)))
+
+    def test_memory(self) -> None:
+        """In memory are the last messages only, as many bytes as there may be; who is behind them reads the store."""
+        size = len(self.now(self.feed.read(2)).messages[0].body)
+        self.patch(feeding, "KEPT", 2 * size + size // 2)
+        self.follow(3, 99)
+        self.clock.advance(0)
+        for number in range(4, 9):
+            self.sell(number)
+            self.clock.advance(LOOK_S)
+        asked = self.patched_reads()
+        self.assertEqual((self.tags(6), asked), (["tag 7", "tag 8"], []))
+        self.assertEqual((self.tags(5), asked), (["tag 6", "tag 7", "tag 8"], [5]))
+
+    def follow(self, place: int, until: int) -> None:
+        """A reader from one place to another, which reads all that comes."""
+
+        async def read() -> None:
+            after = place
+            while after < until and await self.feed.more(after, 600.0):
+                after = (await self.feed.read(after)).until
+
+        Deferred.fromCoroutine(read())
+
+    def test_nobody_for_a_while(self) -> None:
+        """What came while nobody waited is in the store only; memory begins anew with the next reader."""
+        size = len(self.now(self.feed.read(2)).messages[0].body)
+        self.patch(feeding, "KEPT", 2 * size + size // 2)
+        self.follow(3, 5)
+        for number in (4, 5):
+            self.sell(number)
+            self.clock.advance(LOOK_S)
+        self.clock.advance(LOOK_S)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.sell(6)
+        self.follow(6, 99)
+        for number in (7, 8):
+            self.sell(number)
+            self.clock.advance(LOOK_S)
+        asked = self.patched_reads()
+        self.assertEqual((self.tags(6), asked), (["tag 7", "tag 8"], []))
+        self.sell(9)
+        self.clock.advance(LOOK_S)
+        self.assertEqual(self.tags(5), ["tag 6", "tag 7", "tag 8", "tag 9"])
+
+    def test_other_timers(self) -> None:
+        """A wait that ends by what came leaves no timer, nor a place in the line of those that wait."""
+        waiting = Deferred.fromCoroutine(self.feed.more(3, 60.0))
+        self.sell(4)
+        self.clock.advance(0)
+        self.assertTrue(self.successResultOf(waiting))
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_resume(self) -> None:

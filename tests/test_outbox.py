@@ -86,6 +86,53 @@ class OutboxTests(SynchronousTestCase):
         self.assertEqual(self.told, [b"a"])
         self.assertEqual([(row.dead, row.why) for row in self.left(dead=True)], [(True, "no such mark")])
 
+    def test_pause_in_milliseconds(self) -> None:
+        """The next try comes when its pause is over, not before and not much later."""
+        self.fault = Later("silent")
+        self.post(b"a")
+        [row] = self.left()
+        left = (row.due - self.clock.now()) / 1000
+        self.reactor.advance(left - 0.01)
+        self.assertEqual(self.told, [b"a"])
+        self.reactor.advance(0.02)
+        self.assertEqual(self.told, [b"a", b"a"])
+
+    def test_long_reason(self) -> None:
+        """Of a long reason 400 characters are kept, for a letter that is tried again and for a dead one."""
+        for fault, dead in ((Later("x" * 500), False), (Never("y" * 500), True)):
+            self.fault = fault
+            self.post(b"a")
+            self.assertEqual([len(row.why) for row in self.left(dead)], [400])
+
+    def test_posted_meanwhile(self) -> None:
+        """A letter that is stored while the lane asks what is next goes out right after, not at the next look."""
+        asked: Deferred[None] = Deferred()
+        next_letter = self.store.next_letter
+
+        async def slow(kinds: list[str]) -> int | None:
+            due = await next_letter(kinds)
+            await asked
+            return due
+
+        self.patch(self.store, "next_letter", slow)
+        self.post(b"a")
+        self.post(b"b")
+        self.assertEqual(self.told, [b"a"])
+        self.patch(self.store, "next_letter", next_letter)
+        asked.callback(None)
+        self.reactor.advance(0)
+        self.assertEqual(self.told, [b"a", b"b"])
+        # That was one letter more, which wakes nothing for ever.
+        self.assertGreater(self.reactor.getDelayedCalls()[0].getTime() - self.reactor.seconds(), CHECK_S - 1)
+
+    def test_one_look_is_pending(self) -> None:
+        """However often letters were stored, the next look is one, and none after the end."""
+        for payload in (b"a", b"b", b"c"):
+            self.post(payload)
+        self.assertEqual(len(self.reactor.getDelayedCalls()), 1)
+        self.successResultOf(Deferred.fromCoroutine(self.outbox.stop()))
+        self.assertEqual(self.reactor.getDelayedCalls(), [])
+
     def test_killed(self) -> None:
         """A letter whose teller died is told again by the next start, not before the lease is over."""
         self.waits = Deferred()
@@ -96,6 +143,16 @@ class OutboxTests(SynchronousTestCase):
         self.assertEqual(self.told, [b"a"])
         self.reactor.advance(2)
         self.assertEqual((self.told, self.left()), ([b"a", b"a"], []))
+
+    def test_killed_at_the_first(self) -> None:
+        """Only the letter that was being told waits for its lease after a kill; the next one goes out at once."""
+        self.waits = Deferred()
+        letters = [Letter("marks", 1, self.clock.now(), payload) for payload in (b"a", b"b")]
+        self.successResultOf(Deferred.fromCoroutine(self.store.post(letters)))
+        self.outbox.posted()
+        self.waits = None
+        self.outbox = self.begin()
+        self.assertEqual((self.told, [row.payload for row in self.left()]), ([b"a", b"b"], [b"a"]))
 
     def test_stop(self) -> None:
         """The end waits for the try under way; afterwards nothing is pending, and the letter is told or stored."""
@@ -122,3 +179,12 @@ class OutboxTests(SynchronousTestCase):
         pauses = {pause_after(LetterRow(n, "marks", 1, 0, 3, False, "", b"")) for n in range(50)}
         self.assertGreater(len(pauses), 25)
         self.assertTrue(all(16_000 <= pause <= 20_000 for pause in pauses))
+        self.assertLess(min(pauses), 16_500)
+
+    def test_pauses_apart_each_time(self) -> None:
+        """Two letters that fail together more than once are apart by another time after each."""
+        apart = set()
+        for attempts in range(12, 20):
+            one, two = (pause_after(LetterRow(n, "marks", 1, 0, attempts, False, "", b"")) for n in (1, 2))
+            apart.add(one - two)
+        self.assertEqual(len(apart), 8)

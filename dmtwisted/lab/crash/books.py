@@ -221,6 +221,8 @@ class TillTask:
     """The warnings in the answer to a till without tags."""
     mark: str = ""
     """The excise mark of its item."""
+    mail: str = ""
+    """The customer's address."""
 
 
 @dataclass(frozen=True)
@@ -321,6 +323,25 @@ def compare_marks(
     if not letters:
         for mark in sold.keys() - statuses.keys():
             found.lost.append(f"the marks service was not told of {mark}")
+    return found
+
+
+def compare_mails(tasks: Sequence[TillTask], came: Iterable[tuple[str, str]]) -> Findings:
+    """Compare the receipts with what the mail server has taken: addresses with the `Message-ID`.
+
+    A receipt may come again after a kill, as the same message.
+    """
+    found = Findings()
+    wanted = {task.mail for task in tasks if task.mail and task.receipt is not None}
+    messages: dict[str, set[str]] = {}
+    for to, message in came:
+        messages.setdefault(to, set()).add(message)
+    found.lost += [f"the receipt to {to} was not mailed" for to in sorted(wanted - messages.keys())]
+    for to, ids in messages.items():
+        if to not in wanted:
+            found.doubled.append(f"an e-mail went to {to}, whose receipt no till has")
+        elif len(ids) > 1:
+            found.doubled.append(f"{len(ids)} different e-mails went to {to}")
     return found
 
 

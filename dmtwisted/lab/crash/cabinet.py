@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from dmtwisted.lab.children import HOST, BenchFailed
 from dmtwisted.lab.crash.books import DONE, Entry, Findings, TillTask, accepted_by_cabinet
+from dmtwisted.lab.crash.databases import SQLITE, Ground
 from dmtwisted.lab.crash.scenes import (
     DOCUMENT,
     PATIENCE,
@@ -43,9 +45,9 @@ class CabinetShop(Shop):
     wires: ClassVar[Mapping[str, Mapping[str, object]]] = {BATCH_TERMINAL: WIRES[BATCH_TERMINAL]}
     tax: ClassVar[Sequence[str]] = ("--protocol", "b", "--tls")
 
-    def __init__(self, folder: Path, revokes: bool = False, few: bool = False) -> None:
+    def __init__(self, folder: Path, revokes: bool = False, ground: Ground = SQLITE, few: bool = False) -> None:
         self.ahead = ("dmtwisted.lab.crash.few_numbers" if few else "dmtwisted.registers.channels.cabinet",)
-        super().__init__(folder, revokes)
+        super().__init__(folder, revokes, ground)
         self._few = few
 
     def calm(self) -> None:
@@ -184,8 +186,14 @@ SAME = frozenset(
 )
 """Scenes that both protocols have."""
 
-CABINET: tuple[Scene, ...] = (*(scene for scene in SCENES if scene.name in SAME), *ON_CABINET)
-"""What is done on protocol B."""
+CABINET: tuple[Scene, ...] = (
+    *(replace(scene, name=f"{scene.name} on B") for scene in SCENES if scene.name in SAME),
+    *ON_CABINET,
+)
+"""What is done on protocol B; a kill there counts for the scene on B only."""
 
 CABINET_LOAD: tuple[Play, ...] = (sale, untagged, paper, give_back, batch)
 """The tasks that run at the same time while the service is killed at random."""
+
+LOAD_ON_CABINET = "load on B"
+"""The name of these kills."""

@@ -22,7 +22,9 @@ from typing import Any
 
 from dmtwisted.lab.children import BenchFailed, environment, execute
 from dmtwisted.lab.crash.books import Findings
+from dmtwisted.lab.crash.databases import Ground
 from dmtwisted.lab.crash.parent import Parent
+from dmtwisted.lab.crash.power import Power, tracer
 from dmtwisted.lab.crash.rounds import Tally
 from dmtwisted.lab.crash.shop import KilledService, lasting_port
 from dmtwisted.store.carry.backing_up import state_files
@@ -156,11 +158,14 @@ class Commands:
     def __init__(self, parent: Parent, folder: Path) -> None:
         self._parent, self._log = parent, folder / "commands.log"
 
-    def killed(self, point: str, *command: str) -> bool:
+    def killed(self, point: str, power: Power | None, *command: str) -> bool:
         """Run a command and kill it at ``point``; whether it was killed."""
         orders = self._parent.orders
         orders.write_text(f"{point} 1 {time.monotonic_ns()}", "ascii")
-        status = self._parent.fork(command, self._log).wait(LATEST * 2)
+        child = self._parent.fork(command, self._log)
+        status = child.wait(LATEST * 2)
+        if power is not None:
+            power.fail(child.pid, self._parent.pid)
         struck = Path(f"{orders}.struck")
         killed = struck.exists() and status < 0
         for left in (orders, struck):
@@ -179,10 +184,13 @@ class Commands:
 
 
 class Keeping:
-    """A state folder with old and new sales, and rounds on copies of it."""
+    """A state folder with old and new sales, and rounds on copies of it.
 
-    def __init__(self, parent: Parent, folder: Path) -> None:
-        self._parent, self._folder = parent, folder
+    :param record: where the calls of ``parent`` are recorded, when a kill is a power cut (`Power`).
+    """
+
+    def __init__(self, parent: Parent, folder: Path, record: Path | None = None) -> None:
+        self._parent, self._folder, self._record = parent, folder, record
         self._commands = Commands(parent, folder)
         self._whole, self._first = folder / "days", folder / "first.db"
         self._young: list[tuple[int, int]] = []
@@ -215,7 +223,9 @@ class Keeping:
     def one(self, point: str) -> tuple[bool, Findings]:
         """One kill at ``point``, and the same work again: whether it was killed, and the faults."""
         self._n += 1
-        state = self._folder / f"days-{self._n}"
+        whole = self._folder / f"round-{self._n}"
+        whole.mkdir()
+        state = whole / "days"
         shutil.copytree(self._whole, state)
         kinds: dict[str, Callable[[Path, str], tuple[bool, Findings]]] = {
             "retention": self._retention,
@@ -230,10 +240,22 @@ class Keeping:
         except BenchFailed as error:
             found.other.append(str(error))
         if not found:
-            shutil.rmtree(state)
+            shutil.rmtree(whole)
         return killed, found
 
+    def _power(self, state: Path, archive: Path | None = None) -> Power | None:
+        """The power of what begins now with these files; nothing of the round runs.
+
+        The books of the simulated tax service are on another machine in truth.
+        """
+        if self._record is None:
+            return None
+        os.truncate(self._record, 0)
+        folder = state if archive is None else archive.parent
+        return Power(folder, self._record, f"{self._folder.name} {self._n}", state / "training")
+
     def _retention(self, state: Path, point: str) -> tuple[bool, Findings]:
+        power = self._power(state)
         with KilledService(self._parent, state, lasting_port(), "--training") as service:
             # A new shift, so that the codes of the last one are no longer needed.
             _do(service, 11, "z-now")
@@ -245,6 +267,8 @@ class Keeping:
             _wait(lambda: service.dead, LATEST)
             killed = service.struck()
             if service.dead:
+                if power is not None:
+                    power.fail(service.pid, self._parent.pid)
                 service.start()
             service.ask("PUT", "/dm/api/v3/training/clock", {"offset_s": 0})
             few = OLD_SALES // 2
@@ -265,7 +289,7 @@ class Keeping:
         if not self._first.exists():
             of_first_schema(file, self._first)
         shutil.copy(self._first, file)
-        before = rows_of(file)
+        before, power = rows_of(file), self._power(state)
         service = KilledService(self._parent, state, lasting_port(), "--training")
         service.order(point)
         service.spawn()
@@ -273,6 +297,8 @@ class Keeping:
         _wait(lambda: service.dead, LATEST)
         service.kill()
         killed = service.struck()
+        if power is not None:
+            power.fail(service.pid, self._parent.pid)
         with service:
             pass
         return killed, compare_rows(before, rows_of(file))
@@ -280,16 +306,16 @@ class Keeping:
     def _move(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, target = rows_of(state / "dmtwisted.db"), state / "moved.db"
         command = ("db", "move", "--state", str(state), "--to", f"sqlite:///{target}")
-        killed = self._commands.killed(point, *command)
+        killed = self._commands.killed(point, self._power(state), *command)
         self._commands.run(*command)
         os.replace(target, state / "dmtwisted.db")
         return killed, compare_rows(before, rows_of(state / "dmtwisted.db"))
 
     def _backup(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, files = rows_of(state / "dmtwisted.db"), files_of(state)
-        archive = self._folder / f"{state.name}.tar.gz"
+        archive = state.with_name("days.tar.gz")
         command = ("backup", "--state", str(state), "--to", str(archive))
-        killed = self._commands.killed(point, *command)
+        killed = self._commands.killed(point, self._power(state, archive), *command)
         found = Findings()
         if archive.exists() != (point == "backup.named"):
             found.other.append("an archive has its name before it is complete, or not at all")
@@ -304,18 +330,19 @@ class Keeping:
 
     def _restore(self, state: Path, point: str) -> tuple[bool, Findings]:
         before, files = rows_of(state / "dmtwisted.db"), files_of(state)
-        archive = self._folder / f"{state.name}.tar.gz"
+        archive = state.with_name("days.tar.gz")
         self._commands.run("backup", "--state", str(state), "--to", str(archive))
         with KilledService(self._parent, state, lasting_port(), "--training") as service:
             _sell(service, "too-late", 3333)
         later = rows_of(state / "dmtwisted.db")
-        killed = self._commands.killed(point, "restore", "--yes", "--state", str(state), str(archive))
+        again = ("restore", "--yes", "--state", str(state), str(archive))
+        killed = self._commands.killed(point, self._power(state), *again)
         # The next start of the service completes a decided restore; then the same command does all of it.
         with KilledService(self._parent, state, lasting_port(), "--training"):
             pass
         # Killed before the plan was written nothing has happened; killed later the start completes it.
         begun = compare_rows(later if point == "restore.unpacked" else before, rows_of(state / "dmtwisted.db"))
-        self._commands.run("restore", "--yes", "--state", str(state), str(archive))
+        self._commands.run(*again)
         archive.unlink()
         found = compare_rows(before, rows_of(state / "dmtwisted.db"))
         found.add(compare_files(files, files_of(state)))
@@ -366,14 +393,18 @@ def keeping_rounds(rounds: int, points: Sequence[str]) -> list[str]:
     return [point for point in POINTS if not points or point in points for _ in range(rounds)]
 
 
-def at_keeping_points(turns: Sequence[str], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
+def at_keeping_points(
+    turns: Sequence[str], ground: Ground, folder: Path, tallies: list[Tally], stop: threading.Event
+) -> None:
     """Kill at each of these points, until a fault is found.
 
     :param tallies: gets the counts.
     :param stop: when it is set, no further round begins.
     """
-    with Parent(folder / "orders", folder / "parent.log", AHEAD) as parent:
-        keeping = Keeping(parent, folder)
+    record = folder / "calls" if ground.power else None
+    before = () if record is None else tracer(record)
+    with Parent(folder / "orders", folder / "parent.log", AHEAD, before) as parent:
+        keeping = Keeping(parent, folder, record)
         keeping.fill()
         for point in turns:
             if not tallies or tallies[-1].point != point:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from dmtwisted.lab.crash.cabinet import CABINET, CABINET_LOAD, CabinetShop
+from dmtwisted.lab.crash.cabinet import CABINET, CABINET_LOAD, LOAD_ON_CABINET, CabinetShop
 from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.carrying import at_keeping_points, keeping_rounds
+from dmtwisted.lab.crash.databases import SQLITE, Ground
 from dmtwisted.lab.crash.rounds import EVERY, RANDOM, Blow, Lab, Round, Tally, blows, pairs_of, plan
 from dmtwisted.lab.crash.scenes import open_shift
 from dmtwisted.lab.crash.shop import Shop
@@ -47,87 +48,115 @@ class Part:
     tallies: list[Tally] = field(default_factory=list)
 
 
-def _points(rounds: Sequence[Round], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
-    with Shop(folder) as shop:
+def _points(
+    rounds: Sequence[Round], ground: Ground, folder: Path, tallies: list[Tally], stop: threading.Event
+) -> None:
+    with Shop(folder, ground=ground) as shop:
         open_shift(shop)
         Lab(shop, tallies, stop).at_points(rounds)
 
 
-def _random(turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
-    with Shop(folder, revokes) as shop:
+def _random(
+    turns: Sequence[Blow], revokes: bool, ground: Ground, folder: Path, tallies: list[Tally], stop: threading.Event
+) -> None:
+    with Shop(folder, revokes, ground) as shop:
         open_shift(shop)
         Lab(shop, tallies, stop).at_random(turns)
 
 
 def _wired(
-    rounds: Sequence[Round], turns: Sequence[Moment], folder: Path, tallies: list[Tally], stop: threading.Event
+    rounds: Sequence[Round],
+    turns: Sequence[Moment],
+    ground: Ground,
+    folder: Path,
+    tallies: list[Tally],
+    stop: threading.Event,
 ) -> None:
-    with WiredShop(folder) as shop:
+    with WiredShop(folder, ground) as shop:
         lab = Lab(shop, tallies, stop)
         lab.at_points(rounds)
         lab.at_moments(shop, turns)
 
 
-def parts(seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False) -> list[Part]:
+def parts(
+    seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False, ground: Ground = SQLITE
+) -> list[Part]:
     """All parts; the same parts in the same order for the same seed.
 
     :param away: in random rounds the line to the tax service is cut at times, and every second register issues
         documents whose answer was lost again offline.
     """
     found = []
-    whole = plan(seed, rounds, pairs_of(points))
+    whole = plan(seed, rounds, [pair for pair in pairs_of(points) if reached_on(ground.way, pair[1])])
     of_registers = {scene.name for scene in WIRED}
     turns = [turn for turn in whole if turn.scene not in of_registers]
     wired = [turn for turn in whole if turn.scene in of_registers]
     met = moments(seed, at_random // WIRED_SHARE)
     strikes = blows(seed, at_random - len(met), away)
-    beside = keeping_rounds(rounds, points)
+    beside = [point for point in keeping_rounds(rounds, points) if reached_on(ground.way, point)]
     for first in range(0, len(turns), AT_POINTS):
         some = turns[first : first + AT_POINTS]
-        found.append(Part(len(some), partial(_points, some)))
+        found.append(Part(len(some), partial(_points, some, ground)))
     for n, first in enumerate(range(0, len(strikes), AT_RANDOM)):
         struck = strikes[first : first + AT_RANDOM]
-        found.append(Part(len(struck), partial(_random, struck, away and n % 2 == 1)))
+        found.append(Part(len(struck), partial(_random, struck, away and n % 2 == 1, ground)))
     for first in range(0, max(len(wired), len(met)), AT_POINTS):
         last = first + AT_POINTS
         open_ones = met[first:last]
-        found.append(Part(len(wired[first:last]) + len(open_ones), partial(_wired, wired[first:last], open_ones)))
+        some = wired[first:last]
+        found.append(Part(len(some) + len(open_ones), partial(_wired, some, open_ones, ground)))
     for first in range(0, len(beside), BESIDE_TASKS):
         kept = beside[first : first + BESIDE_TASKS]
-        found.append(Part(len(kept), partial(at_keeping_points, kept)))
+        found.append(Part(len(kept), partial(at_keeping_points, kept, ground)))
     # After an interruption there are results of all kinds.
     random.Random(f"parts {seed}").shuffle(found)
     return found
 
 
-def _cabinet_points(rounds: Sequence[Round], folder: Path, tallies: list[Tally], stop: threading.Event) -> None:
-    with CabinetShop(folder, few=True) as shop:
+def _cabinet_points(
+    rounds: Sequence[Round], ground: Ground, folder: Path, tallies: list[Tally], stop: threading.Event
+) -> None:
+    with CabinetShop(folder, ground=ground, few=True) as shop:
         open_shift(shop)
         Lab(shop, tallies, stop).at_points(rounds)
 
 
 def _cabinet_random(
-    turns: Sequence[Blow], revokes: bool, folder: Path, tallies: list[Tally], stop: threading.Event
+    turns: Sequence[Blow], revokes: bool, ground: Ground, folder: Path, tallies: list[Tally], stop: threading.Event
 ) -> None:
-    with CabinetShop(folder, revokes) as shop:
+    with CabinetShop(folder, revokes, ground) as shop:
         open_shift(shop)
-        Lab(shop, tallies, stop).at_random(turns, CABINET_LOAD)
+        Lab(shop, tallies, stop).at_random(turns, CABINET_LOAD, LOAD_ON_CABINET)
 
 
 def parts_on_cabinet(
-    seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False
+    seed: int, rounds: int, at_random: int, points: Sequence[str] = (), away: bool = False, ground: Ground = SQLITE
 ) -> list[Part]:
     """As `parts`, with a register on protocol B; the scenes are those of its documents."""
     found = []
-    turns, strikes = plan(seed, rounds, pairs_of(points, CABINET)), blows(seed, at_random, away)
+    pairs = [pair for pair in pairs_of(points, CABINET) if reached_on(ground.way, pair[1])]
+    turns, strikes = plan(seed, rounds, pairs), blows(seed, at_random, away)
     for first in range(0, len(turns), AT_POINTS):
         some = turns[first : first + AT_POINTS]
-        found.append(Part(len(some), partial(_cabinet_points, some)))
+        found.append(Part(len(some), partial(_cabinet_points, some, ground)))
     for n, first in enumerate(range(0, len(strikes), AT_RANDOM)):
         struck = strikes[first : first + AT_RANDOM]
-        found.append(Part(len(struck), partial(_cabinet_random, struck, away and n % 2 == 1)))
+        found.append(Part(len(struck), partial(_cabinet_random, struck, away and n % 2 == 1, ground)))
     random.Random(f"parts {seed}").shuffle(found)
     return found
+
+
+def reached_on(way: str, point: str) -> bool:
+    """Whether runs of this way reach the point: with a server there is no writer, and its own tools keep it."""
+    return way != "postgresql" or not (point in BESIDE or point.startswith("writer."))
+
+
+def every_pair(way: str = "sqlite") -> list[tuple[str, str]]:
+    """All scenes with their points that runs of this way reach, those at random too, in the order of the table."""
+    order = [(scene.name, point) for scene in EVERY for point in scene.points]
+    order += [(f"open on {name}", point) for name in MACHINES for point in (RANDOM, DARK)]
+    order += [("load", RANDOM), (LOAD_ON_CABINET, RANDOM), *((point.partition(".")[0], point) for point in BESIDE)]
+    return [pair for pair in order if reached_on(way, pair[1])]
 
 
 class Crew:
@@ -184,9 +213,7 @@ class Crew:
 
     def score(self) -> list[Tally]:
         """The results of each point so far, in the order of the scenes."""
-        order = [(scene.name, point) for scene in EVERY for point in scene.points]
-        order += [(f"open on {name}", point) for name in MACHINES for point in (RANDOM, DARK)]
-        order += [("load", RANDOM), *((point.partition(".")[0], point) for point in BESIDE)]
+        order = every_pair()
         whole: dict[tuple[str, str], Tally] = {}
         for part in self._parts:
             for tally in list(part.tallies):

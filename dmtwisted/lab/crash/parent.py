@@ -115,7 +115,7 @@ def serve(orders: IO[str], answers: IO[str], more: Sequence[str] = ()) -> None:
     gc.freeze()
     children: set[int] = set()
     try:
-        _say(answers, {"ready": True})
+        _say(answers, {"ready": True, "pid": os.getpid()})
         for line in orders:
             order = json.loads(line)
             if "arguments" in order:
@@ -216,17 +216,20 @@ class Parent:
     :param orders: the file with the order at which point to die, see `dmtwisted.crash_points`.
     :param log: the output of the parent itself.
     :param more: modules that are imported besides `AHEAD`.
+    :param before: a command that runs it.
     """
 
-    def __init__(self, orders: Path, log: Path, more: Sequence[str] = ()) -> None:
-        self.orders, self._log, self._more = orders, log, more
+    def __init__(self, orders: Path, log: Path, more: Sequence[str] = (), before: Sequence[str] = ()) -> None:
+        self.orders, self._log, self._more, self._before = orders, log, more, before
+        self.pid = 0
+        """The number of its process."""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "dmtwisted.lab.crash.parent", *self._more],
+                [*self._before, sys.executable, "-m", "dmtwisted.lab.crash.parent", *self._more],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -236,7 +239,7 @@ class Parent:
                 start_new_session=True,
             )
         try:
-            self._read()
+            self.pid = self._read()["pid"]
         except BaseException:
             self.close()
             raise

@@ -13,13 +13,13 @@ from typing import Any
 
 from dmtwisted.lab.children import BenchFailed, NotStarted
 from dmtwisted.lab.crash.books import Findings
-from dmtwisted.lab.crash.cabinet import ON_CABINET
+from dmtwisted.lab.crash.cabinet import CABINET
 from dmtwisted.lab.crash.scenes import LOAD, PATIENCE, SCENES, Play, Scene
 from dmtwisted.lab.crash.shop import Shop
 from dmtwisted.lab.crash.wired import DARK, SLOW_MS, WIRED, Moment, WiredShop
 
-EVERY = (*SCENES, *WIRED, *ON_CABINET)
-"""All scenes; those of hardware registers, and of protocol B only, need a shop of their own."""
+EVERY = (*SCENES, *WIRED, *CABINET)
+"""All scenes; those of hardware registers, and of protocol B, need a shop of their own."""
 
 RANDOM = "at random"
 """The name of rounds without a point."""
@@ -214,6 +214,7 @@ class Lab:
             faults.other.append(f"{type(fault).__name__}: {fault}")
 
     def _raise_up(self, faults: Findings, wait: bool = True) -> None:
+        self._shop.black_out()
         if not self._shop.service.dead:
             return
         if self._shop.service.fell:
@@ -247,7 +248,7 @@ class Lab:
             # Offline documents are in no other books before they are submitted.
             shop.wait(at_home, PATIENCE, "the register did not come back online")
             shop.wait(shop.rested, 30, "operations stay unfinished")
-            shop.wait(shop.all_told, 60, "the marks service was not told")
+            shop.wait(shop.all_told, PATIENCE, "the marks service and customers were not told")
             shop.wait(shop.all_heard, 60, "the subscriber has not heard of every document")
             shop.compare()
         except (BenchFailed, OSError, http.client.HTTPException) as error:
@@ -265,9 +266,9 @@ class Lab:
         fresh.add(faults)
         tally.add(fresh)
 
-    def at_random(self, turns: Sequence[Blow], load: Sequence[Play] = LOAD) -> None:
-        """Kill under ``load``, volley after volley, until a fault is found."""
-        tally = Tally("load", RANDOM)
+    def at_random(self, turns: Sequence[Blow], load: Sequence[Play] = LOAD, name: str = "load") -> None:
+        """Kill under ``load``, volley after volley, until a fault is found; it counts by its ``name``."""
+        tally = Tally(name, RANDOM)
         self._tallies.append(tally)
         for first in range(0, len(turns), VOLLEY):
             if self._stop.is_set() or not tally.sound:

@@ -82,14 +82,21 @@ def _fiscal(shop: Shop, body: dict[str, object], path: str = "/dm/execute", agai
         wire.close()
 
 
-def _sell(shop: Shop, again: Callable[[], None] = pause, refusable: bool = False) -> None:
+def _sell(shop: Shop, again: Callable[[], None] = pause, refusable: bool = False, mails: bool = False) -> None:
     kopecks = shop.next_sum()
     mark = shop.next_mark(kopecks)
+    mail = f"lab{kopecks}@example.com" if mails else ""
     body = _receipt(shop, kopecks, mark=mark)
+    if mails:
+        body["userinfo"] = {"email": mail}
     answer = _fiscal(shop, body, again=again)
     heard = REFUSED if answer["res"] else DONE
     tag, why = str(body["tag"]), shown(answer) if answer["res"] else ""
-    shop.add(TillTask(kopecks, heard, tag=tag, receipt=_numbers(answer), why=why, refusable=refusable, mark=mark))
+    shop.add(
+        TillTask(
+            kopecks, heard, tag=tag, receipt=_numbers(answer), why=why, refusable=refusable, mark=mark, mail=mail
+        )
+    )
 
 
 def sale(shop: Shop) -> None:
@@ -101,6 +108,15 @@ def told(shop: Shop) -> None:
     """A sale of which the marks service is told, after the till has its answer."""
     sale(shop)
     shop.wait(shop.all_told, PATIENCE, "the marks service was not told")
+
+
+def mailed(shop: Shop) -> None:
+    """A sale whose receipt goes to the customer, after the till has its answer.
+
+    After a kill the letter waits as long as a try may take, a minute and more, so this is no part of the load.
+    """
+    _sell(shop, mails=True)
+    shop.wait(shop.all_told, PATIENCE, "the receipt was not mailed")
 
 
 def handed_on(shop: Shop) -> None:
@@ -355,6 +371,7 @@ STEPS = {f"batch.{step}": 1 for step in ("intent-stored", "paid", "payment-noted
 SCENES: tuple[Scene, ...] = (
     Scene("receipt", sale, {**DOCUMENT, "task.before-answer": 1, "writer.before-commit": 2, "writer.committed": 2}),
     Scene("mark told", told, {"outbox.taken": 1, "outbox.told": 1}),
+    Scene("receipt mailed", mailed, {"outbox.taken": 2, "outbox.told": 2}),
     Scene("event told", handed_on, {"hook.told": 1}),
     Scene("receipt without tag", untagged, {**DOCUMENT, "task.before-answer": 1}),
     Scene("answer lost, no tag", lost_untagged, {"document.doubt-stored": 1, "collision.asked": 1}),

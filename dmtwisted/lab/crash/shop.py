@@ -12,11 +12,10 @@ import random
 import re
 import signal
 import socket
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -39,17 +38,22 @@ from dmtwisted.lab.crash.books import (
     Entry,
     Findings,
     HeldMark,
+    Rows,
     TillTask,
     accepted,
+    compare_mails,
     compare_marks,
     compare_shop,
+    judge_journal,
     net_payments,
-    read_journal,
     read_marks,
 )
+from dmtwisted.lab.crash.databases import SQLITE, Ground
 from dmtwisted.lab.crash.listener import Document, Listener
 from dmtwisted.lab.crash.parent import Parent
+from dmtwisted.lab.crash.power import Power, tracer
 from dmtwisted.lab.crash.wire import TillConnection
+from dmtwisted.lab.mailbox import Mailbox
 
 REGISTER, PRINTER, MARKS = "till", "prn", "marks"
 FISCAL_NUMBER = 4_000_000_001
@@ -205,7 +209,11 @@ class KilledService(ForkedChild):
         arguments = ["run", "--state", str(state), "--port", str(port), *more]
         super().__init__(parent, "service", arguments, port, state.parent / f"{state.name}.log")
         self._orders = parent.orders
-        self._nonce = 0
+        self._nonce = self._followed = 0
+
+    def add(self, *arguments: str) -> None:
+        """Start it with more arguments from now on."""
+        self._arguments = [*self._arguments, *arguments]
 
     def order(self, point: str, count: int = 1) -> None:
         """Let it die when it reaches ``point`` for the ``count``-th time from now on."""
@@ -221,6 +229,12 @@ class KilledService(ForkedChild):
         for file in (self._orders, struck):
             file.unlink(missing_ok=True)
         return carried_out
+
+    def follow(self) -> None:
+        """Die too, if another process of it has carried out the order."""
+        if self._followed != self._nonce and not self.dead and Path(f"{self._orders}.struck").exists():
+            self._followed = self._nonce
+            self.kill()
 
     @property
     def waits(self) -> bool:
@@ -247,6 +261,7 @@ class Shop:
     """The processes, the tasks of the tills, and the faults.
 
     :param revokes: the register issues documents whose answer was lost again offline when the line is cut.
+    :param ground: where the service keeps its data, and how it dies.
     """
 
     wires: ClassVar[Mapping[str, Mapping[str, object]]] = WIRES
@@ -255,7 +270,7 @@ class Shop:
     ahead: Sequence[str] = ()
     """More modules for the parent to import."""
 
-    def __init__(self, folder: Path, revokes: bool = False) -> None:
+    def __init__(self, folder: Path, revokes: bool = False, ground: Ground = SQLITE) -> None:
         self.folder, self._revokes = folder, revokes
         self.tasks: list[TillTask] = []
         self.link: Link
@@ -270,8 +285,16 @@ class Shop:
         state.mkdir()
         self.state = state
         self.parent = Parent(folder / "orders", folder / "parent.log", self.ahead)
-        self.service = KilledService(self.parent, state, lasting_port())
-        self.listener = Listener()
+        self._database = ground.database()
+        self._reading = threading.RLock()
+        self._runner = self.parent
+        self._power: Power | None = None
+        if ground.power:
+            record = folder / "calls"
+            self._runner = Parent(self.parent.orders, folder / "runner.log", self.ahead, before=tracer(record))
+            self._power = Power(state, record, folder.name)
+        self.service = KilledService(self._runner, state, lasting_port())
+        self.listener, self.mailbox = Listener(), Mailbox()
         # Tills do not wait until it has asked its devices.
         self.service.ready_path = "/health/live"
         self.peers: dict[str, Peer] = {}
@@ -283,6 +306,13 @@ class Shop:
 
     def __enter__(self) -> Self:
         try:
+            self._held.enter_context(self.parent)
+            if self._runner is not self.parent:
+                self._held.enter_context(self._runner)
+            self._held.callback(self.listener.stop)
+            self._held.callback(self.mailbox.stop)
+            self._held.callback(self._database.remove)
+            self.service.add(*self._database.configure(self.state))
             self._open()
         except BaseException:
             self._held.close()
@@ -322,7 +352,6 @@ class Shop:
         return port
 
     def _open(self) -> None:
-        self._held.enter_context(self.parent)
         keys, pem = self.folder / "keys", self.folder / "nexo.pem"
         authority = _certificate(pem)
         tax = self._peer("tax", "tax-service", *self.tax, "--keys", str(keys), "--register", str(FISCAL_NUMBER))
@@ -366,7 +395,8 @@ class Shop:
             marks_url=f"http://{HOST}:{marks}",
         )
         upload_key(self.service, self.ids[REGISTER], keys)
-        self._held.callback(self.listener.stop)
+        mail = {"smtp_host": HOST, "smtp_port": self.mailbox.port, "smtp_security": "local"}
+        self.ask("POST", "/dm/main/api/v1/settings", {**mail, "mail_from": "shop@example.com"})
         self.listener.subscribe(self.service)
 
     def _link(self, port: int) -> Link:
@@ -409,12 +439,22 @@ class Shop:
         :param wait: return only when it answers.
         """
         if self.service.dead:
+            if self._power is not None:
+                with self._reading:
+                    self._power.fail(self.service.pid, self._runner.pid)
             self.service.spawn()
             if wait:
                 self.service.wait_until_ready()
 
+    def black_out(self) -> None:
+        """Where the power fails, nothing outlives the process that was ordered to die."""
+        if self._power is not None:
+            self.service.follow()
+
     def kill(self, whom: str) -> bool:
-        """Kill the service, its writer or both; whether there was one to kill."""
+        """Kill the service, its writer or both; whether there was one to kill. A power cut meets all of it."""
+        if self._power is not None:
+            whom = "service"
         deadline = time.monotonic() + WRITER_PATIENCE
         writer = None
         # A writer that was killed just now is restarted a moment later.
@@ -480,23 +520,42 @@ class Shop:
 
     def marks(self) -> tuple[list[HeldMark], int]:
         """The excise marks in the database, and how many letters wait."""
-        with closing(sqlite3.connect(f"file:{self.state / 'dmtwisted.db'}?mode=ro", uri=True)) as db:
-            return read_marks(db.execute)
+        with self.rows() as rows:
+            return read_marks(rows)
+
+    def read_journal(self, may_stay_open: str = "") -> tuple[dict[str, list[Entry]], Findings]:
+        """The documents that are done, by the name of their register, and the faults of the database.
+
+        :param may_stay_open: as in `judge_journal`.
+        """
+        with self.rows() as rows:
+            journal, found = judge_journal(rows, may_stay_open)
+            if damage := self._database.damage(self.state):
+                found.other.append(damage)
+        return journal, found
+
+    @contextmanager
+    def rows(self) -> Iterator[Rows]:
+        """Read the database, which no power cut changes meanwhile."""
+        with self._reading, self._database.rows(self.state) as rows:
+            yield rows
 
     def all_told(self) -> bool:
-        """Whether the marks service was told everything."""
+        """Whether the marks service and customers were told everything."""
         return not self.marks()[1]
 
     def all_heard(self) -> bool:
         """Whether the subscriber of events has every document of the journal."""
-        return not self.listener.untold(self._documents(read_journal(self.state, may_stay_open="doc")[0]))
+        with self.rows() as rows:
+            journal, _ = judge_journal(rows, "doc")
+        return not self.listener.untold(self._documents(journal))
 
     def _documents(self, journal: Mapping[str, Iterable[Entry]]) -> list[Document]:
         return [(REGISTER, entry.number, entry.fiscal_number) for entry in journal.get(REGISTER, ())]
 
     def compare(self) -> None:
         """Compare all books; the tills do not work meanwhile."""
-        journal, found = read_journal(self.state, may_stay_open="doc")
+        journal, found = self.read_journal("doc")
         text = self.peers[PRINTER].ask("GET", "/strip?format=text")[1].decode()
         copies: dict[int, int] = {}
         for kopecks in PAPER.findall(text):
@@ -511,6 +570,7 @@ class Shop:
             self._papers,
         )
         found.add(compare_shop(REGISTER, self.tasks, books))
+        found.add(compare_mails(self.tasks, self.mailbox.came()))
         found.add(compare_marks(self.tasks, *self.marks(), self.peers[MARKS].entries()))
         found.add(self.listener.judge(self._documents(journal)))
         self.found.add(found)

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from dmtwisted.lab.children import HOST, BenchFailed, Simulator
-from dmtwisted.lab.crash.books import DONE, REFUSED, Entry, Findings, TillTask, read_journal
+from dmtwisted.lab.crash.books import DONE, REFUSED, Entry, Findings, TillTask
+from dmtwisted.lab.crash.databases import SQLITE, Ground
 from dmtwisted.lab.crash.parent import Parent
 from dmtwisted.lab.crash.scenes import BUSY, DOCUMENT, NOT_STORED, PATIENCE, Play, Scene, patiently, pause
 from dmtwisted.lab.crash.shop import ForkedChild, Shop, lasting_port
@@ -103,12 +104,11 @@ class Machine(ForkedChild, Simulator):
 class WiredShop(Shop):
     """A shop with a hardware register of each kind, and nothing else."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, ground: Ground = SQLITE) -> None:
+        super().__init__(folder, ground=ground)
         self.machines: dict[str, Machine] = {}
 
     def _open(self) -> None:
-        self._held.enter_context(self.parent)
         ports = {name: lasting_port() for name in MACHINES}
         for name, port in ports.items():
             self.machines[name] = machine = Machine(self.parent, name, port, self.folder)
@@ -149,7 +149,7 @@ class WiredShop(Shop):
 
     def compare(self) -> None:
         """Compare all books; the tills do not work meanwhile."""
-        journal, found = read_journal(self.state)
+        journal, found = self.read_journal()
         tasks = [task for task in self.tasks if isinstance(task, WiredTask)]
         for name, machine in self.machines.items():
             own = [task for task in tasks if task.register == name]
