@@ -286,6 +286,7 @@ class Shop:
         self.state = state
         self.parent = Parent(folder / "orders", folder / "parent.log", self.ahead)
         self._database = ground.database()
+        self._whole = ground.way != "sqlite"
         self._reading = threading.RLock()
         self._runner = self.parent
         self._power: Power | None = None
@@ -452,8 +453,11 @@ class Shop:
             self.service.follow()
 
     def kill(self, whom: str) -> bool:
-        """Kill the service, its writer or both; whether there was one to kill. A power cut meets all of it."""
-        if self._power is not None:
+        """Kill the service, its writer or both; whether there was one to kill.
+
+        A power cut meets all of it, and on a database server it has no writer.
+        """
+        if self._whole:
             whom = "service"
         deadline = time.monotonic() + WRITER_PATIENCE
         writer = None
