@@ -608,7 +608,7 @@ def main(arguments: list[str]) -> int:
         "faults": run(chosen.receipts - half, chosen.seed, protocol=protocol),
         "faults, going offline with a lost answer": run(half, chosen.seed, revoke=True, protocol=protocol),
     }
-    longest = chosen.documents if protocol == "a" else LONG
+    longest = max(chosen.documents, 1) if protocol == "a" else LONG
     for n, left in enumerate(range(chosen.documents, 0, -longest)):
         size = min(left, longest)
         flaps = chosen.flaps * size // chosen.documents

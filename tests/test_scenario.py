@@ -186,7 +186,7 @@ class RefusedTests(SynchronousTestCase):
         """Every operation of the devices can be named, and everything that can go wrong."""
         names = (
             *("open", "sale", "return", "cash_in", "cash_out", "withdrawal", "z", "payment", "refund", "cancel"),
-            *("settlement", "print", "probe", "any", "income", "expense", "storno"),
+            *("settlement", "print", "probe", "any", "income", "expense", "storno", "numbers"),
         )
         thens = ("accept", "refuse", "lost_before", "lost_after", "silent", "garbage", "unreachable")
         for name in names:

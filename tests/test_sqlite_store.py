@@ -18,7 +18,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IReactorProcess, IReactorTime
-from twisted.internet.task import deferLater
+from twisted.internet.task import Clock, deferLater
 from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase, TestCase
@@ -42,8 +42,7 @@ from tests.specification import promises
 from tests.store_contract import TILL, StoreCase, StoreContract, intent, kept, outcome, paper, row
 
 if sys.platform != "win32":
-    from twisted.internet.task import Clock
-from twisted.internet.process import ProcessWriter
+    from twisted.internet.process import ProcessWriter
 
 T = TypeVar("T")
 

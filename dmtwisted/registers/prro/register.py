@@ -130,7 +130,7 @@ class PrroRegister(SoftwareRegister):
     async def state(self) -> dict[str, object]:
         """As any register, and whose key signs for it."""
         await self._key.read()
-        fault = self._trusted.fault()
+        fault, way = self._trusted.fault(), self._way
         return {
             **await super().state(),
             **({"error": fault} if fault else {}),
@@ -139,7 +139,7 @@ class PrroRegister(SoftwareRegister):
             "key": self._key.describe(self._own_settings.warn_key_days),
             "unverified": self.unverified,
             "refused_answers": self._evidence.count,
-            "answers_signed_by": self._opening.signer,
+            "answers_signed_by": way.signer if isinstance(way, TaxServiceChannel) else self._opening.signer,
             "protocol": self._own_settings.protocol,
         }
 
