@@ -18,7 +18,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.system.environment import environment
 from protocols.webhooks import headers, signature, written
-from tests.suite import NOT_REACHED
 
 PROGRAMS = Path(__file__).parent.parent / "docs" / "programs" / "webhooks"
 HOST = "127.0.0.1"
@@ -27,7 +26,7 @@ BODY = json.dumps({"id": "7-00ff", "type": "document.made", "data": {"назва
 PATIENCE = 60.0
 
 LIBRARIES = Path.home() / ".cache" / "standardwebhooks"
-NODE_MODULES, PHP_CLASSES = LIBRARIES / "node_modules", LIBRARIES / "vendor" / "autoload.php"
+NODE_MODULES = LIBRARIES / "node_modules"
 """Where `.ci/run` puts the libraries of npm and of Packagist."""
 
 
@@ -128,16 +127,6 @@ class LibraryTests(SynchronousTestCase):
             "new Webhook(secret).verify(body, JSON.parse(sent));"
         )
         self.verifies("node", NODE_MODULES / "standardwebhooks", "-e", code)
-
-    def test_php(self) -> None:
-        """`standard-webhooks/standard-webhooks` of Packagist."""
-        code = (
-            f'require "{PHP_CLASSES}"; [, $secret, $sent, $body] = $argv;'
-            "(new StandardWebhooks\\Webhook($secret))->verify($body, json_decode($sent, true));"
-        )
-        if not PHP_CLASSES.exists():
-            raise SkipTest(f"{NOT_REACHED}: standardwebhooks for PHP")
-        self.verifies("php", PHP_CLASSES, "-r", code, "--")
 
     def verifies(self, language: str, library: Path, *code: str) -> None:
         """The library takes what is signed with the secret beside another one, and refuses what is not."""
