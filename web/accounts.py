@@ -24,7 +24,7 @@ from web.rights import permit_of
 CSV, CSV_SEMICOLON, XML = "csv", "csv-semicolon", "xml"
 FORMATS = {CSV: b"text/csv; charset=utf-8", CSV_SEMICOLON: b"text/csv; charset=utf-8", XML: b"application/xml"}
 
-AT_ONCE = 200
+AT_ONCE = 40
 """Documents that are read together."""
 
 
