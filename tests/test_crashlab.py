@@ -560,6 +560,12 @@ class CommandTests(SynchronousTestCase):
         with self.assertRaises(usage.UsageError):
             options.parseOptions(["--points", "sale.everything"])
 
+    def test_unreached_point(self) -> None:
+        """A run that would kill nothing proves nothing: it fails."""
+        options = CrashlabOptions()
+        options.parseOptions(["--protocol", "b", "--points", "batch.paid", "--random", "0"])
+        self.assertEqual(run(options), 1)
+
     def test_real(self) -> None:
         """Some points of every kind and some kills at random, with the real processes: nothing is lost or doubled."""
         if os.environ.get("DMTWISTED_SLOW") != "1":

@@ -136,9 +136,12 @@ def run(options: CrashlabOptions) -> int:
         return _merge(options)
     ground = Ground(options["database"], bool(options["power"]))
     seed, tested = options["seed"], Tested()
-    folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
     chosen = parts_on_cabinet if options["protocol"] == "b" else parts
     whole = chosen(seed, options["rounds"], options["random"], options["points"], bool(options["away"]), ground)
+    if not whole:
+        print("nothing would be killed: runs of this way do not reach these points")
+        return 1
+    folder = Path(tempfile.mkdtemp(prefix="dmtwisted-crashlab-", dir=options["state"])).resolve()
     progress = ProgressBar("kills")
     crew = Crew(whole, folder, progress.say, progress)
     print(f"seed {seed}: {crew.planned} kills in {len(whole)} parts, {options['jobs']} at a time", flush=True)
