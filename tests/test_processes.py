@@ -33,11 +33,14 @@ class Keeper(ProcessProtocol):
         self.said = {1: b"", 2: b""}
         self.lost: list[int] = []
         self.exited = False
+        self.heard: Deferred[None] = Deferred()
         self.ended: Deferred[Any] = Deferred()
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
         """Keep ``data``."""
         self.said[childFD] += data
+        if not self.heard.called:
+            self.heard.callback(None)
 
     def childConnectionLost(self, childFD: int) -> None:
         """Keep which pipe it was."""
@@ -94,7 +97,9 @@ class ThreadedProcessTests(TestCase):
 
     async def test_killed(self) -> None:
         """A child that does not end is ended."""
-        keeper, child = self.begun("import time; time.sleep(60)")
+        keeper, child = self.begun("import time; print('ready', flush=True); time.sleep(600)")
+        # Wine can leave a process for ever that is ended while it starts.
+        await keeper.heard
         child.signalProcess("KILL")
         self.assertIsInstance(await keeper.ended, ProcessTerminated)
 
