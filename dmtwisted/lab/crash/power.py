@@ -136,8 +136,9 @@ def read_calls(lines: Iterable[str]) -> Iterator[Call]:
             continue
         if returned := _RESULT.match(whole):
             result = returned[2]
-            if not result.startswith("-1"):
-                yield Call(process, name, returned[1], result, not result.startswith("?"))
+            # strace names the error of a call that failed, and none when the process died on its return.
+            if not result.startswith("-1 E"):
+                yield Call(process, name, returned[1], result, not result.startswith(("?", "-1")))
     for process, (name, whole) in begun.items():
         yield Call(process, name, whole, done=False)
 
@@ -319,6 +320,9 @@ class Disk:
         if content is None:
             # Its name is gone: it is nobody's after a start.
             return
+        if not call.done and call.name in ("lseek", "sendfile"):
+            # What it may have done is not synced, and a cut may lose it.
+            return
         if call.name in ("ftruncate", "truncate"):
             content.since.append(call.numbers[-1])
             return
@@ -327,7 +331,7 @@ class Disk:
             self._at[place] = int(call.result) if self._at.get(place) != -1 else -1
         elif call.name == "pwrite64" and call.strings:
             content.since.append((call.numbers[-1], call.strings[0][: int(call.result) if call.done else None]))
-        elif (call.name == "write" and call.strings) or (call.name == "sendfile" and call.done):
+        elif (call.name == "write" and call.strings) or call.name == "sendfile":
             written = self._sent(call) if call.name == "sendfile" else call.strings[0]
             written = written[: int(call.result) if call.done else None]
             at = self._at.get(place, 0)
@@ -417,7 +421,7 @@ class Power:
         :raises BenchFailed: when the record is not whole.
         """
         _end_traced(parent)
-        calls = self._calls_until_end(process)
+        calls = self._calls_until_end(process, parent)
         last = next(n for n, call in enumerate(calls) if call.process == process and not call.name)
         for call in calls[:last]:
             self._disk.do(call)
@@ -432,15 +436,24 @@ class Power:
         # strace appends, so it continues at the beginning.
         os.truncate(self._record, 0)
 
-    def _calls_until_end(self, process: int) -> list[Call]:
+    def _calls_until_end(self, process: int, parent: int) -> list[Call]:
         deadline = time.monotonic() + DIE_S
         while time.monotonic() < deadline:
             with self._record.open(encoding="ascii", errors="replace") as file:
                 calls = list(read_calls(file))
-            if any(call.process == process and not call.name for call in calls):
+            if ended(calls, process, parent):
                 return calls
             time.sleep(0.02)
-        raise BenchFailed(f"the end of process {process} is not in {self._record}")
+        raise BenchFailed(f"the end of process {process}, or of another one, is not in {self._record}")
+
+
+def ended(calls: Iterable[Call], process: int, parent: int) -> bool:
+    """Whether the record has the end of this process and of all others but their ``parent``.
+
+    The tracer writes down the last call of a process with its end, which may be a while after its death.
+    """
+    begun = {call.process for call in calls if call.name} - {parent}
+    return {process} | begun <= {call.process for call in calls if not call.name}
 
 
 def _end_traced(parent: int) -> None:
