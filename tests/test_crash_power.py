@@ -226,6 +226,17 @@ class DiskTests(SynchronousTestCase):
         disk.write(state)
         self.assertEqual([*state.iterdir()], [])
 
+    def test_empty_log(self) -> None:
+        """The empty log of who read the database meanwhile is nobody's call; one with content is."""
+        state = self.top / "state"
+        state.mkdir()
+        disk = Disk(state)
+        log = state / "dmtwisted.db-wal"
+        log.touch()
+        self.assertEqual(disk.differs(state), [])
+        log.write_bytes(b"x")
+        self.assertEqual(disk.differs(state), [str(log)])
+
     def test_moved_on_return(self) -> None:
         """A process may die while it asks for its place in a file."""
         state = self.top / "state"
