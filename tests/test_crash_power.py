@@ -11,7 +11,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.lab.children import BenchFailed
-from dmtwisted.lab.crash.power import SECTOR, Content, Disk, ended, read_calls, tracer
+from dmtwisted.lab.crash.power import SECTOR, Content, Disk, ended, read_calls, touched, tracer
 
 
 def hexed(text: str | bytes) -> str:
@@ -53,6 +53,17 @@ class RecordTests(SynchronousTestCase):
         ]
         calls = [call for call in read_calls(lines) if call.process == 7]
         self.assertEqual([(call.name, call.done) for call in calls], [("pwrite64", False), ("", True)])
+
+    def test_touched(self) -> None:
+        """What a call names is known as well as what its descriptors are: a removal may be half done too."""
+        name = hexed("/s/a")
+        lines = [
+            f'7 unlink("{name}") = ?',
+            f'7 unlinkat(3<{hexed("/s")}>, "{hexed("b")}", 0) = ?',
+            f'7 pwrite64(3<{name}>, "{hexed("c")}", 1, 0) = ?',
+        ]
+        told = [touched(call) for call in read_calls(lines)]
+        self.assertEqual(told, [["/s/a"], ["/s", "/s/b"], ["/s/a"]])
 
     def test_ended(self) -> None:
         """The record is read when it has the end of every process, for the last call may come with it."""

@@ -143,6 +143,20 @@ def read_calls(lines: Iterable[str]) -> Iterator[Call]:
         yield Call(process, name, whole, done=False)
 
 
+def path_of(call: Call, which: int) -> str:
+    """The path of a string, which may begin at a descriptor's folder."""
+    path = call.strings[which].decode(errors="surrogateescape")
+    if not path.startswith("/") and call.paths:
+        path = os.path.join(call.paths[min(which, len(call.paths) - 1)], path)
+    return os.path.normpath(path)
+
+
+def touched(call: Call) -> list[str]:
+    """The paths that it names or changes."""
+    named = () if "write" in call.name else range(len(call.strings))
+    return [*call.paths, *(path_of(call, which) for which in named)]
+
+
 # The disk
 
 
@@ -242,13 +256,6 @@ class Disk:
     def _ours(self, path: str) -> bool:
         return path.startswith(self._folder + "/") and not path.endswith(NOT_CONTENT)
 
-    def _path(self, call: Call, which: int) -> str:
-        """The path of a string, which may begin at a descriptor's folder."""
-        path = call.strings[which].decode(errors="surrogateescape")
-        if not path.startswith("/") and call.paths:
-            path = os.path.join(call.paths[min(which, len(call.paths) - 1)], path)
-        return os.path.normpath(path)
-
     def _name(self, naming: Naming) -> None:
         naming.do(self._names)
         self._since.append(naming)
@@ -260,7 +267,7 @@ class Disk:
         elif call.name in ("fsync", "fdatasync"):
             self._sync(call)
         elif call.name in ("rename", "renameat", "renameat2"):
-            before, after = self._path(call, 0), self._path(call, 1)
+            before, after = path_of(call, 0), path_of(call, 1)
             if self._ours(before) and self._ours(after) and before in self._names:
                 self._name(Naming((before,), ((after, self._names[before]),)))
             elif self._ours(after):
@@ -268,20 +275,20 @@ class Disk:
             elif before in self._names:
                 self._name(Naming((before,)))
         elif call.name in ("link", "linkat"):
-            before, after = self._path(call, 0), self._path(call, 1)
+            before, after = path_of(call, 0), path_of(call, 1)
             if before in self._names and self._ours(after):
                 self._name(Naming((), ((after, self._names[before]),)))
         elif call.name in ("unlink", "unlinkat", "rmdir"):
-            if self._ours(path := self._path(call, 0)):
+            if self._ours(path := path_of(call, 0)):
                 self._name(Naming((path,)))
         elif call.name in ("mkdir", "mkdirat"):
-            if self._ours(path := self._path(call, 0)):
+            if self._ours(path := path_of(call, 0)):
                 self._name(Naming((), ((path, None),)))
         else:
             self._change(call)
 
     def _open(self, call: Call) -> None:
-        path = self._path(call, 0)
+        path = path_of(call, 0)
         if not self._ours(path):
             return
         flags = call.arguments
@@ -432,7 +439,7 @@ class Power:
         whole = deepcopy(self._disk)
         for call in calls[last:]:
             whole.do(call)
-        half = {path for call in calls if not call.done for path in call.paths}
+        half = {path for call in calls if not call.done for path in touched(call)}
         if differs := [path for path in whole.differs(self._folder) if path not in half]:
             raise BenchFailed(f"calls are missing in the record: {', '.join(differs[:3])} is not as they say")
         self._disk.cut(self._dice)
