@@ -18,7 +18,7 @@ from dmtwisted.registers import kept, totals
 from dmtwisted.registers.asking import Asking
 from dmtwisted.registers.bookkeeping import KIND, UNTAGGED, Books, Submission
 from dmtwisted.registers.channels.interface import Absent, Accepted, Away, Rejected, Unchained, Unknown
-from dmtwisted.registers.kept import Doubt, Moments, Reach
+from dmtwisted.registers.kept import Doubt, Moments, Reach, Revocation
 from dmtwisted.registers.settings import RegisterSettings
 from dmtwisted.registers.totals import BY_ITSELF, RegisterState, Session
 from dmtwisted.results import Action, Refused, Res, Text
@@ -203,11 +203,34 @@ class AcceptedTests(BooksCase):
         self.assertEqual((self.observed.health, self.posted), ("good", 1))
         self.assertEqual(len(self.come(self.store.find_letters(["mail"], False, 10, 0))), 1)
 
-    def test_without_a_link(self) -> None:
-        """Where nothing can break no moments are kept, and nobody is told of what has no customer."""
-        self.link.remote = False
-        self.come(self.make(self.sale()))
-        self.assertEqual((self.row().request, self.posted), (b"", 0))
+    def test_kept_with_the_intent(self) -> None:
+        """Whatever is known of a document beside itself is stored with its intent; without a link that is little."""
+        revocation = Revocation(1, b"lost", b"")
+        rows: tuple[tuple[dict[str, Any], kept.Kept], ...] = (
+            ({}, kept.NOTHING),
+            ({"moments": Moments(NOW)}, kept.Kept({2: Moments(NOW)})),
+            ({"doubt": Doubt(NOW)}, kept.Kept(doubts={2: Doubt(NOW)})),
+            ({"reach": Reach("a@b.ua")}, kept.Kept(reach=Reach("a@b.ua"))),
+            ({"revocation": revocation}, kept.Kept(revocation=revocation)),
+            ({"renewed": True}, kept.Kept(renewed={2: b"other"})),
+        )
+        for members, wanted in rows:
+            self.setUp()
+            self.link.remote = False
+            seen: list[bytes] = []
+            self.link.look = lambda seen=seen: seen.append(self.come(self.books.unresolved())[0].request)
+            submission = Submission(self.sale(), b"other", **members)
+            self.come(self.books.fiscalise([submission], KIND, "tag", b"", "en"))
+            self.assertEqual(seen, [kept.encode(wanted)])
+            self.assertEqual(self.posted, int("reach" in members))
+
+    def test_told_of_marks(self) -> None:
+        """Where a marks service is asked it is told of each mark that was sold, in the same transaction."""
+        self.setUp(marks_check="service", marks_url="http://localhost:1/")
+        self.come(self.make(self.sale(receipt=MARKED)))
+        self.come(self.make(self.sale(3), key="3"))
+        self.assertEqual(len(self.come(self.store.find_letters(["marks"], False, 10, 0))), 1)
+        self.assertEqual(self.posted, 1)
 
     def test_known_key(self) -> None:
         """What the key has already is returned, and nothing is sent."""
@@ -247,11 +270,20 @@ class AcceptedTests(BooksCase):
             seen.append([(each.state, each.fiscal_number) for each in row.documents])
 
         self.link.look = look
+        accepted: list[tuple[int, str]] = []
+        accept = self.store.accept_document
+
+        async def accepting(n: int, number: int, fiscal_number: str) -> None:
+            accepted.append((number, fiscal_number))
+            await accept(n, number, fiscal_number)
+
+        self.patch(self.store, "accept_document", accepting)
         z = paper(documents.Z, 2, report=ShiftTotals(count_p=3))
         told = json.loads(self.come(self.make(z, paper(documents.CLOSE, 3))))
         self.assertEqual(self.link.sent, [b"z 2", b"close 3"])
         waits = (State.INTENDED, "")
         self.assertEqual(seen, [[waits, waits], [(State.DONE, "F2"), waits]])
+        self.assertEqual(accepted, [(2, "F2")], "the last one's acceptance is stored with the outcome")
         self.assertEqual([each.fiscal_number for each in self.row().documents], ["F2", "F3"])
         self.assertEqual((told["info"]["docno"], told["info"]["receipt"]["count_p"]), ("2", 3))
         self.assertEqual((self.books.state.shift_open, self.books.state.z_number), (False, 5))
@@ -455,24 +487,38 @@ class LostTests(BooksCase):
         self.assertEqual(kept.decode(self.row().request).doubts[2].lost, NOW + 1000)
 
     def test_slow(self) -> None:
-        """The first copy is waited for as long as the caller's time allows, the second until it is over."""
-        waits: list[float] = []
-        silent = Deferred[Any]()
+        """Beside a link an answer is waited for until there is just time to ask, that of a second copy to the end."""
+        for remote, first, gives_up in ((True, "", 13), (True, "lost", 17), (False, "", 30)):
+            self.link.remote, self.link.finds = remote, [Absent(), Absent()] if first else []
+            self.link.sent.clear()
+            self.link.asked.clear()
+            silent = Deferred[Any]()
+            waits: list[Any] = [LOST, silent] if first else [silent]
 
-        async def submit(document: Document, sent: bytes) -> Any:
-            waits.append(self.clock.seconds())
-            return await silent
+            async def submit(document: Document, sent: bytes, waits: list[Any] = waits) -> Any:
+                said = waits.pop(0)
+                return await said if isinstance(said, Deferred) else said
 
-        self.patch(self.link, "submit", submit)
-        due = Deferred.fromCoroutine(self.make(self.sale()))
-        self.clock.advance(12)
-        self.assertEqual(self.link.asked, [])
-        self.clock.advance(1)
-        self.assertEqual(len(self.link.asked), 1)
-        while not due.called:
-            self.clock.advance(1)
-        self.assertEqual(self.failureResultOf(due, Refused).value.res, Res.COLLISION_NOT_REPAIRED)
-        self.assertEqual(self.clock.seconds() - waits[0], 17)
+            self.patch(self.link, "submit", submit)
+            self.asking.begin()
+            due = Deferred.fromCoroutine(self.make(self.sale(), key=f"{gives_up}"))
+            asked = len(self.link.asked)
+            for second in range(1, gives_up + 1):
+                self.clock.advance(1)
+                if second == gives_up - 1:
+                    asked = len(self.link.asked)
+            self.assertEqual(asked, 2 if first else 0, gives_up)
+            if not remote:
+                self.assertNoResult(due)
+                silent.callback(Accepted("F2"))
+                self.successResultOf(due)
+                continue
+            self.assertEqual(len(self.link.asked), asked + 1, gives_up)
+            while not due.called:
+                self.clock.advance(1)
+            self.assertEqual(self.failureResultOf(due, Refused).value.res, Res.COLLISION_NOT_REPAIRED)
+            (row,) = self.come(self.books.unresolved())
+            self.come(self.books.void(row.n, self.sale()))
 
     def test_never_arrived(self) -> None:
         """It never arrived, or was refused when it was sent again: it is void, which the register remembers."""
@@ -558,6 +604,13 @@ class ClosingTests(BooksCase):
         self.assertEqual(self.link.sent, [b"z 2", b"close 3", b"close 3"])
         self.assertEqual((self.row().state, self.books.state.shift_open), (State.DONE, False))
 
+    def test_without_a_link(self) -> None:
+        """Of a second one whose answer was lost that is kept, though of the first one nothing is."""
+        self.asking.begin(caller=False)
+        self.link.remote, self.link.says = False, [Accepted("F2"), LOST]
+        self.refused(self.make(*self.papers))
+        self.assertEqual(kept.decode(self.row().request), kept.Kept(doubts={3: Doubt(NOW + 2000)}))
+
     def test_away(self) -> None:
         """One that did not leave is tried again while the caller waits."""
         self.link.says = [Accepted("F2"), Rejected(Away()), Rejected(Away())]
@@ -601,6 +654,9 @@ class ReadTests(BooksCase):
         self.assertTrue(books.settled)
         books.guessed = True
         self.assertFalse(books.settled)
+        self.books = books
+        self.come(self.make(paper(documents.OPEN, 1, at=NOW)))
+        self.assertEqual((books.is_new, books.state.shift_open), (False, True))
 
     def test_current(self) -> None:
         """The state as it is stored is known at any time; it is a copy."""
