@@ -533,6 +533,11 @@ the setting {} cannot be read: {} = налаштування {} не читає�
 a damaged row: {} is not a state = пошкоджений рядок: {} не є станом
 a frame of {} bytes is too short = кадр на {} байтів закороткий
 the driver of MS SQL is not installed: {} = драйвер MS SQL не встановлено: {}
+# Backups.
+another backup is being made in {} = інша резервна копія саме створюється у {}
+there is a file {} already = файл {} вже є
+the database is damaged, and is not backed up: {} = базу даних пошкоджено, тож її копію не створено: {}
+the copy differs from the database = копія відрізняється від бази даних
 # Print forms and templates.
 EAN-{} takes exactly {} digits = EAN-{} має рівно {} цифр
 the check digit of EAN-{} is {}, {} is expected = контрольна цифра EAN-{} має бути інша: не {}, а {}

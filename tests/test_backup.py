@@ -283,7 +283,7 @@ class MakeTests(BackupCase):
         before = self.archive.read_bytes()
         status, _, err = self.command("backup", "--to", str(self.archive))
         self.assertEqual(status, 1)
-        self.assertIn("exists already", err)
+        self.assertIn(f"there is a file {self.archive} already", err)
         self.assertEqual(self.archive.read_bytes(), before)
 
     def test_damaged(self) -> None:

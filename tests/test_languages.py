@@ -107,6 +107,7 @@ class WordingTests(SynchronousTestCase):
             ("10.0.0.7:9100: nothing is listening there", "10.0.0.7:9100: там ніхто не слухає"),
             ("Expected `int | null`, got `str`", "очікується ціле число або null, а не текст"),
             ("/x/a.db: database or disk is full", "/x/a.db: на диску немає місця"),
+            ("there is a file C:\\shop\\1.tar.gz already", "файл C:\\shop\\1.tar.gz вже є"),
             (
                 "The tax server cannot be reached: connection refused",
                 "Немає доступу до сервера ДПС: у з’єднанні відмовлено",

@@ -75,14 +75,14 @@ def make_backup(
     try:
         lock = take_lock(str(own / ".backup.lock"), 0)
     except Locked:
-        raise CarryError(f"{own}: another backup is being made") from None
+        raise CarryError(f"another backup is being made in {own}") from None
     with lock:
         # No other backup is running. The remains of a killed one hold keys and receipts.
         for left in (*own.glob(".backup-*"), *own.glob(f".*{_PART}")):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         expect_nothing_pending(state)
         if target.exists():
-            raise CarryError(f"{target} exists already", "Name another file with --to.")
+            raise CarryError(f"there is a file {target} already", "Name another file with --to.")
         folder = own / f".backup-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
         fresh = target.with_name(f".{target.name}{_PART}")
