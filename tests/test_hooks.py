@@ -20,7 +20,7 @@ from dmtwisted.hooks.cursors import Cursors
 from dmtwisted.hooks.lanes import HOOK, Failed, Lane, Told
 from dmtwisted.hooks.subscribers import Subscriber, Subscribers
 from dmtwisted.messages.feed import LOOK_S, Feed
-from dmtwisted.messages.kinds import DeviceName
+from dmtwisted.messages.kinds import DeviceName, EventType
 from dmtwisted.outbox import pause_ms
 from dmtwisted.secrets import Secrets, SecretsError
 from dmtwisted.store.claims import Claim
@@ -133,6 +133,67 @@ class DeliveryTests(HookCase):
         self.assertEqual(self.tags(), ["a", "b", "b", "c"])
         self.assertEqual(self.receivers.got[1].id, self.receivers.got[2].id)
 
+    def test_paused(self) -> None:
+        """One that was disabled for a while, also over a kill, goes on where it was."""
+        self.sell("a")
+        self.shop.post()
+        for tag, kill in (("b", False), ("c", True)):
+            self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"enabled": False}))
+            self.assertIsNone(self.waiting())
+            self.sell(tag)
+            self.shop.post()
+            if kill:
+                self.shop.crash()
+                self.shop.post()
+            self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"enabled": True}))
+            self.shop.post()
+        self.assertEqual(self.tags(), ["a", "b", "c"])
+
+    def test_late_start(self) -> None:
+        """While the database does not say how far everybody is nobody gets anything; then it goes on there."""
+        self.sell("a")
+        self.shop.post()
+
+        async def away() -> Any:
+            raise StoreFailed("away")
+
+        broken = self.patch(self.shop.store, "hook_cursors", away)
+        self.shop.crash()
+        self.sell("b")
+        self.shop.post(9)
+        self.assertEqual(self.tags(), ["a"])
+        broken.restore()
+        self.shop.post(6)
+        self.assertEqual(self.tags(), ["a", "b"])
+
+    def test_test(self) -> None:
+        """A test that is taken lets what waits be tried at once, another one does not; a disabled one gets it too."""
+        hooks = self.shop.core.hooks
+        self.receivers.answers[HOST] = [answer(500), answer(503, b"later"), OK]
+        self.sell("a")
+        self.shop.post(1)
+        tested = self.shop.wait(hooks.test(self.one))
+        self.assertEqual(tested, service.Tested(False, 503, "later", "the receiver answered 503"))
+        self.shop.post(0.5)
+        self.assertEqual(self.tags(), ["a"])
+        self.assertEqual(self.shop.wait(hooks.test(self.one)), service.Tested(True, 204, "", ""))
+        self.shop.post(0.5)
+        self.assertEqual(self.tags(), ["a", "a"])
+        disabled = self.shop.wait(hooks.subscribers.change(self.one.id, {"enabled": False}))
+        self.assertTrue(self.shop.wait(hooks.test(disabled)).taken)
+
+    def test_no_try(self) -> None:
+        """What keeps a try from being made is the reason that a person sees."""
+        for error, why in ((SecretsError("the key is missing"), "the key is missing"), (ValueError(), "ValueError")):
+
+            def fail(one: Subscriber, error: Exception = error) -> list[str]:
+                raise error
+
+            broken = self.patch(self.shop.core.hooks.subscribers, "secrets_of", fail)
+            tested = self.shop.wait(self.shop.core.hooks.test(self.one))
+            self.assertEqual(tested, service.Tested(False, 0, "", why))
+            broken.restore()
+
 
 class FailureTests(HookCase):
     """What goes wrong at the receiver."""
@@ -160,8 +221,13 @@ class FailureTests(HookCase):
         self.receivers.always[HOST] = answer(500)
         self.sell("a")
         began, came = self.shop.clock.seconds(), []
-        for _ in range(14):
+        for number in range(14):
             count = len(self.receivers.got)
+            # Most of the shortest pause in one step.
+            idle = 0.8 * min(5 * 2 ** (number - 1), 4 * 3600) - 10 if number else 0
+            if idle > 10:
+                self.shop.post(idle, idle)
+                self.assertEqual(len(self.receivers.got), count)
             for _ in range(2000):
                 self.shop.post(10, 10)
                 if len(self.receivers.got) > count:
@@ -276,10 +342,10 @@ class FailureTests(HookCase):
         """What is not taken for three days is dead, the next one follows; dead ones can be sent again and removed."""
         self.receivers.always[HOST] = answer(500)
         self.sell("a")
-        self.shop.post(2.9 * DAY_S, 300)
+        self.shop.post(2.9 * DAY_S, 900)
         self.assertEqual(self.dead(), [])
         self.sell("b")
-        self.shop.post(0.5 * DAY_S, 300)
+        self.shop.post(0.5 * DAY_S, 900)
         [dead] = self.dead()
         self.assertEqual(
             (dead.told.type, dead.why, self.waiting().number), ("document.made", "the receiver answered 500", 1)
@@ -325,7 +391,7 @@ class FailureTests(HookCase):
             self.shop.open_shift(name)
         self.sell("a")
         self.shop.post(8)
-        self.shop.post(120)
+        self.shop.post(120, 1)
         self.assertEqual(self.tags(), ["a"])
         self.assertEqual(self.receivers.most, 8)
 
@@ -438,6 +504,65 @@ class LeftTests(HookCase):
         self.assertEqual(self.tags("other.example"), ["0", "1", "2", "3", "4"])
         self.assertEqual(self.kept(), {self.one.id: 5})
 
+    def test_asked(self) -> None:
+        """What a person asks for is sent again or removed, of that subscriber only; the answer says whether it is."""
+        hooks = self.shop.core.hooks
+        [mine, *_], [first, second] = (self.shop.wait(hooks.dead(one.id)) for one in (self.one, self.other))
+        for id, n in ((self.other.id, mine.n), ("nobody", first.n), ("nobody", None)):
+            self.assertFalse(self.shop.wait(hooks.again(id, n)))
+        for id, n in ((self.other.id, mine.n), ("nobody", first.n)):
+            self.assertFalse(self.shop.wait(hooks.drop(id, n)))
+        self.shop.post()
+        self.assertEqual((self.receivers.got, self.kept()), ([], {self.one.id: 5, self.other.id: 5}))
+        self.assertTrue(self.shop.wait(hooks.drop(self.other.id, first.n)))
+        self.assertTrue(self.shop.wait(hooks.again(self.other.id, second.n)))
+        self.shop.post()
+        self.assertEqual((self.tags("other.example"), self.tags()), (["1"], []))
+        self.assertEqual(self.kept(), {self.one.id: 5, self.other.id: 3})
+        self.assertFalse(self.shop.wait(hooks.remove("nobody")))
+        self.assertEqual(self.kept(), {self.one.id: 5, self.other.id: 3})
+
+    def test_still_away(self) -> None:
+        """One dead letter finds out that nobody takes it, for all of them; the next request tries again at once."""
+        hooks = self.shop.core.hooks
+        self.receivers.always["other.example"] = answer(500)
+        self.shop.wait(hooks.again(self.other.id))
+        self.shop.wait(hooks.again(self.one.id))
+        self.shop.post()
+        self.assertEqual((self.tags("other.example"), self.tags()), (["0"], ["0", "1", "2", "3", "4"]))
+        self.assertEqual(
+            [(dead.waits, dead.why) for dead in self.shop.wait(hooks.dead(self.other.id))],
+            [(False, "the receiver answered 500"), (False, "500")],
+        )
+        self.receivers.always.clear()
+        self.receivers.got.clear()
+        self.shop.wait(hooks.again(self.other.id))
+        self.shop.post()
+        self.assertEqual(self.tags("other.example"), ["0", "1", "2", "3", "4"])
+
+    def test_not_there(self) -> None:
+        """What was never taken is not sent to one that is disabled or removed, however it is asked for."""
+        hooks = self.shop.core.hooks
+        self.shop.wait(hooks.subscribers.change(self.other.id, {"enabled": False}))
+        self.left("nobody", 1)
+        for id in (self.other.id, "nobody"):
+            self.assertTrue(self.shop.wait(hooks.again(id)))
+            self.shop.post()
+            dead = self.shop.wait(hooks.dead(id))
+            self.assertEqual({(one.waits, one.why) for one in dead}, {(False, "the subscriber is disabled")})
+        self.assertEqual(self.receivers.got, [])
+
+    def test_old(self) -> None:
+        """Dead letters are kept as long as receipts, to the millisecond; what is left of nobody goes at once."""
+        packdays = self.shop.core.settings.now.packdays
+        before = self.shop.core.clock.now() - packdays * 86_400_000
+        self.left(self.one.id, 1, at=before)
+        self.left(self.one.id, 2, at=before - 1)
+        self.left("nobody", 1)
+        self.shop.wait(self.shop.core.hooks.forget_old())
+        self.assertEqual(self.kept(), {self.one.id: 6, self.other.id: 5})
+        self.assertEqual(self.cursors(), {self.one.id, self.other.id})
+
     def test_broken_off(self) -> None:
         """What is left of a removal that was broken off goes with what is too old."""
         broken = self.patch(self.shop.store, "drop_cursors", self.away)
@@ -506,12 +631,93 @@ class SharedTests(HookCase):
         self.shop.post()
         self.assertEqual(self.tags(), ["a"])
 
+    def other_service(self) -> Subscribers:
+        """The subscribers as another service on the database has them."""
+        core = self.shop.core
+        known = Subscribers(self.shop.store, core.secrets, core.clock, frozenset(EventType))
+        self.shop.wait(known.open())
+        return known
+
+    def last(self) -> int:
+        """The place of the newest event."""
+        place: int = self.shop.wait(self.shop.store.last_event()).n
+        return place
+
+    def test_taken_over(self) -> None:
+        """A device that another service had goes on where that one has stopped, to where the subscriber is now."""
+        device = self.shop.core.devices.by_name("test").row
+        self.sell("a")
+        self.shop.post()
+        self.claims.held = {HOUSE}
+        self.sell("b")
+        told = self.last()
+        self.sell("c")
+        self.shop.wait(self.shop.store.keep_cursors([HookCursor(self.one.id, device.n, told)], []))
+        moved = {"url": "http://new.example/", "allow_local": "new.example"}
+        self.shop.wait(self.other_service().change(self.one.id, moved))
+        self.claims.taken = {device.n}
+        self.shop.wait(self.sharing.own(device.n, device.dev_id))
+        self.shop.post()
+        self.assertEqual((self.tags(), self.tags("new.example")), (["a"], ["c"]))
+
+    def test_taken_over_paused(self) -> None:
+        """The same for a subscriber that is disabled meanwhile."""
+        device = self.shop.core.devices.by_name("test").row
+        self.sell("a")
+        self.shop.post()
+        self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"enabled": False}))
+        self.sell("b")
+        self.shop.wait(self.shop.store.keep_cursors([HookCursor(self.one.id, device.n, self.last())], []))
+        self.sell("c")
+        self.claims.taken = {device.n}
+        self.shop.wait(self.sharing.own(device.n, device.dev_id))
+        self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"enabled": True}))
+        self.shop.post()
+        self.assertEqual(self.tags(), ["a", "c"])
+
+    def test_house(self) -> None:
+        """The events of no device, and of deleted ones, are told by one service; another goes on when that stops."""
+        self.shop.subscribe("all", "http://all.example/", events=("settings.changed", "shift.opened"))
+        self.shop.post()
+        self.receivers.got.clear()
+        self.claims.held = self.here - {HOUSE}
+        self.shop.add("other")
+        other = self.shop.core.devices.by_name("other").row
+        self.claims.held |= {other.n}
+        self.shop.open_shift("other")
+        self.shop.wait(self.shop.core.devices.remove(other.dev_id))
+        self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"name": "books"}))
+        self.shop.post()
+        self.assertEqual(self.receivers.of("all.example"), [])
+        self.claims.taken = {HOUSE}
+        self.shop.post(70, 1)
+        events = [one.event for one in self.receivers.of("all.example")]
+        self.assertEqual(
+            sorted((event["type"], event["data"].get("subject", "")) for event in events),
+            [*[("settings.changed", "books")], *[("settings.changed", "other")] * 2, ("shift.opened", "")],
+        )
+
+    def test_added_elsewhere(self) -> None:
+        """A subscriber that another service adds gets its events from this one too, a minute later at most."""
+        vars(self.shop.store)["claims"] = self.claims
+        self.shop.crash()
+        asked = self.other_service().add("new", "http://new.example/", self.last(), allow_local="new.example")
+        self.shop.wait(asked)
+        self.sell("a")
+        self.shop.post(50, 1)
+        self.assertEqual(self.tags("new.example"), [])
+        self.shop.post(15, 1)
+        self.assertEqual(self.tags("new.example"), ["a"])
+        self.shop.stop()
+        self.assertEqual(self.tags(), ["a"])
+
 
 class HeldClaims:
-    """Claims of which the test says what is held."""
+    """Claims of which the test says what is held, and what another service had before."""
 
     def __init__(self, held: set[int]) -> None:
         self.held = held
+        self.taken: set[int] = set()
 
     def holds(self, device_n: int) -> bool:
         """Whether the device is ours."""
@@ -519,7 +725,14 @@ class HeldClaims:
 
     async def claim(self, device_n: int) -> Claim:
         """Ours, or not."""
+        if device_n in self.taken:
+            return Claim.TAKEN
         return Claim.OURS if device_n in self.held else Claim.ELSEWHERE
+
+    def renewed(self, device_n: int) -> None:
+        """It is ours from now on."""
+        self.taken.discard(device_n)
+        self.held.add(device_n)
 
     async def resume(self, device_n: int) -> bool:
         """The same at a start."""
@@ -568,6 +781,7 @@ class WayCase(SynchronousTestCase):
         self.now(self.store.open())
         self.feed = Feed(self.store, self.clock, lambda n: DeviceName(f"id {n}", f"till {n}", "register"))
         self.cursors = Cursors(self.store, self.clock)
+        self.limit_reads()
         self.sent: list[int] = []
         """The places of the events that were tried."""
         self.results: list[Exception | Deferred[None]] = []
@@ -581,6 +795,16 @@ class WayCase(SynchronousTestCase):
             *(self.send, self.is_gone, lambda: self.ours, self.alone),
         )
 
+    def limit_reads(self) -> None:
+        """Let reading fail that never ends."""
+        whole, reads = self.store.events, iter(range(500))
+
+        async def events(after: int, limit: int, devices: list[int]) -> Any:
+            self.assertIsNotNone(next(reads, None), "it reads without end")
+            return await whole(after, limit, devices)
+
+        self.patch(self.store, "events", events)
+
     def now(self, asked: Any) -> Any:
         """What comes at once."""
         return self.successResultOf(Deferred.fromCoroutine(asked))
@@ -588,6 +812,7 @@ class WayCase(SynchronousTestCase):
     async def send(self, subscriber: Subscriber, id: str, body: bytes) -> None:
         """One try."""
         self.sent.append(int(id.partition("-")[0]))
+        self.assertLess(len(self.sent), 100, "it sends without end")
         result = self.results.pop(0) if self.results else self.always
         if isinstance(result, Deferred):
             await result
@@ -774,6 +999,14 @@ class LaneTests(WayCase):
         self.assertEqual((self.sent, self.kept()), ([1, 2], [HookCursor("s", TILL, 1, self.clock.now())]))
         self.reactor.advance(LOOK_S)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
+
+    def test_behind(self) -> None:
+        """What a device that is behind has read counts as handed out only when it is."""
+        self.sell(TILL, OTHER)
+        self.always = Failed("no")
+        way = self.way(HookCursor("s", TILL, 0), HookCursor("s", OTHER, 2))
+        self.now(way.close())
+        self.assertEqual([(one.device_n, one.told) for one in self.kept()], [(TILL, 0)])
 
     def test_hurry(self) -> None:
         """What waits for its pause is tried at once when a person asks for it, whatever the receiver asks for."""
