@@ -62,6 +62,10 @@ class RuleTests(SynchronousTestCase):
                 self.check(address, "other.example, 10.0.0.0/8")
             self.check(address, "x.example")
         self.check("127.0.0.1", "127.0.0.0/8")
+        self.check("64:ff9b::7f00:1", "127.0.0.1")
+        # What is no host is not named by any list.
+        with self.assertRaises(Refused):
+            self.check("127.0.0.1", host="a..b")
 
     def test_own(self) -> None:
         """The machine's own addresses are this machine."""

@@ -62,6 +62,13 @@ class HookCase(SynchronousTestCase):
         found: list[Any] = self.shop.wait(self.shop.core.hooks.dead(self.one.id))
         return found
 
+    def other_service(self) -> Subscribers:
+        """The subscribers as another service on the database has them."""
+        core = self.shop.core
+        known = Subscribers(self.shop.store, core.secrets, core.clock, frozenset(EventType))
+        self.shop.wait(known.open())
+        return known
+
     def needs(self, code: str) -> list[Any]:
         """What needs a person."""
         return [need for need in self.shop.wait(self.shop.core.needs.look()) if need.code == code]
@@ -165,6 +172,27 @@ class DeliveryTests(HookCase):
         broken.restore()
         self.shop.post(6)
         self.assertEqual(self.tags(), ["a", "b"])
+
+    def test_given_up(self) -> None:
+        """At a quick end nothing more goes out, and the database is asked for nothing any more."""
+        asked: list[int] = []
+
+        async def away(*_: Any) -> Any:
+            asked.append(1)
+            raise StoreFailed("away")
+
+        self.receivers.answers[HOST] = [OK, answer(500)]
+        self.shop.subscribe("slow", "http://slow.example/", events=("document.made",))
+        self.receivers.always["slow.example"] = SILENCE
+        self.patch(self.shop.store, "keep_cursors", away)
+        self.sell("a")
+        self.shop.post(1)
+        self.shop.core.hooks.give_up()
+        self.receivers.always.clear()
+        before = len(asked)
+        self.sell("b")
+        self.shop.post(60)
+        self.assertEqual((self.tags(), self.tags("slow.example"), len(asked) - before), (["a"], ["a"], 0))
 
     def test_test(self) -> None:
         """A test that is taken lets what waits be tried at once, another one does not; a disabled one gets it too."""
@@ -475,6 +503,10 @@ class LeftTests(HookCase):
             letter = DeadLetter(Letter(HOOK, 1, at, msgspec.json.encode(told)), "500")
             self.shop.wait(self.shop.store.keep_cursors([HookCursor(id, 1, 0)], [letter]))
 
+    def defer(self, n: int) -> None:
+        """Let a letter wait for an hour."""
+        self.shop.wait(self.shop.store.put_letter(n, self.shop.core.clock.now() + 3_600_000, False, "500"))
+
     def kept(self) -> dict[str, int]:
         """How many letters each subscriber has."""
         found: dict[str, int] = {}
@@ -490,6 +522,7 @@ class LeftTests(HookCase):
 
     def test_removed(self) -> None:
         """With a subscriber all goes that it never took, however much that is; the others keep theirs."""
+        self.defer(self.shop.wait(self.shop.core.hooks.dead(self.other.id))[0].n)
         self.assertTrue(self.shop.wait(self.shop.core.hooks.remove(self.other.id)))
         self.assertEqual(self.kept(), {self.one.id: 5})
         self.assertEqual(self.cursors(), {self.one.id})
@@ -514,6 +547,9 @@ class LeftTests(HookCase):
             self.assertFalse(self.shop.wait(hooks.drop(id, n)))
         self.shop.post()
         self.assertEqual((self.receivers.got, self.kept()), ([], {self.one.id: 5, self.other.id: 5}))
+        self.defer(second.n)
+        waits = [(dead.n, dead.waits) for dead in self.shop.wait(hooks.dead(self.other.id))]
+        self.assertEqual(waits, [(second.n, True), (first.n, False)])
         self.assertTrue(self.shop.wait(hooks.drop(self.other.id, first.n)))
         self.assertTrue(self.shop.wait(hooks.again(self.other.id, second.n)))
         self.shop.post()
@@ -559,9 +595,11 @@ class LeftTests(HookCase):
         self.left(self.one.id, 1, at=before)
         self.left(self.one.id, 2, at=before - 1)
         self.left("nobody", 1)
+        new, _ = self.shop.wait(self.other_service().add("new", "https://new.example/", 0))
+        self.left(new.id, 1)
         self.shop.wait(self.shop.core.hooks.forget_old())
-        self.assertEqual(self.kept(), {self.one.id: 6, self.other.id: 5})
-        self.assertEqual(self.cursors(), {self.one.id, self.other.id})
+        self.assertEqual(self.kept(), {self.one.id: 6, self.other.id: 5, new.id: 1})
+        self.assertEqual(self.cursors(), {self.one.id, self.other.id, new.id})
 
     def test_broken_off(self) -> None:
         """What is left of a removal that was broken off goes with what is too old."""
@@ -631,13 +669,6 @@ class SharedTests(HookCase):
         self.shop.post()
         self.assertEqual(self.tags(), ["a"])
 
-    def other_service(self) -> Subscribers:
-        """The subscribers as another service on the database has them."""
-        core = self.shop.core
-        known = Subscribers(self.shop.store, core.secrets, core.clock, frozenset(EventType))
-        self.shop.wait(known.open())
-        return known
-
     def last(self) -> int:
         """The place of the newest event."""
         place: int = self.shop.wait(self.shop.store.last_event()).n
@@ -677,15 +708,14 @@ class SharedTests(HookCase):
 
     def test_house(self) -> None:
         """The events of no device, and of deleted ones, are told by one service; another goes on when that stops."""
-        self.shop.subscribe("all", "http://all.example/", events=("settings.changed", "shift.opened"))
+        self.shop.subscribe("all", "http://all.example/", events=("settings.changed", "document.made"))
+        self.shop.add("other")
+        self.claims.held |= {device.row.n for device in self.shop.core.devices}
         self.shop.post()
         self.receivers.got.clear()
-        self.claims.held = self.here - {HOUSE}
-        self.shop.add("other")
-        other = self.shop.core.devices.by_name("other").row
-        self.claims.held |= {other.n}
-        self.shop.open_shift("other")
-        self.shop.wait(self.shop.core.devices.remove(other.dev_id))
+        self.claims.held.remove(HOUSE)
+        self.sell("a")
+        self.shop.wait(self.shop.core.devices.remove(self.shop.core.devices.by_name("test").row.dev_id))
         self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"name": "books"}))
         self.shop.post()
         self.assertEqual(self.receivers.of("all.example"), [])
@@ -694,7 +724,7 @@ class SharedTests(HookCase):
         events = [one.event for one in self.receivers.of("all.example")]
         self.assertEqual(
             sorted((event["type"], event["data"].get("subject", "")) for event in events),
-            [*[("settings.changed", "books")], *[("settings.changed", "other")] * 2, ("shift.opened", "")],
+            [("document.made", ""), ("settings.changed", "books"), ("settings.changed", "test")],
         )
 
     def test_added_elsewhere(self) -> None:
@@ -788,7 +818,7 @@ class WayCase(SynchronousTestCase):
         """What comes of the next tries; of those after them ``always``."""
         self.always: Exception | None = None
         self.gone: list[str] = []
-        self.number = 0
+        self.number = self.looks = 0
         self.ours: list[int] | None = None
         self.common = ways.Common(
             *(self.feed, self.cursors, self.clock, DeferredSemaphore(8)),
@@ -824,7 +854,8 @@ class WayCase(SynchronousTestCase):
         self.gone.append(id)
 
     async def alone(self) -> None:
-        """Nobody else is there."""
+        """It is looked whether another service has stopped."""
+        self.looks += 1
 
     def sell(self, *devices: int) -> None:
         """A receipt of each of these devices; the first event has the place 1."""
@@ -976,27 +1007,31 @@ class LaneTests(WayCase):
         """After the stop nothing goes out, nothing is stored, and no timer is left."""
         self.sell(TILL, OTHER, TILL)
         ended: list[str] = []
-        self.results = [Deferred(lambda _: ended.append("cancelled")), Failed("no")]
+        self.results = [Deferred(lambda _: ended.append("cancelled")), Failed("no"), Failed("no")]
         way = self.way()
+        way.hurry()
         kept = self.kept()
         way.stop()
         self.reactor.advance(LOOK_S)
         self.assertEqual((ended, self.reactor.getDelayedCalls()), (["cancelled"], []))
-        way.owned(TILL)
-        self.assertEqual((self.sent, self.kept()), ([1, 2], kept))
+        self.sell(3)
+        for device_n in (TILL, 3):
+            way.owned(device_n)
+        self.assertEqual((self.sent, self.kept()), ([1, 2, 2], kept))
 
     def test_closed(self) -> None:
         """An end in order waits for the tries that are under way and begins none; how far it came is durable."""
-        self.sell(TILL, OTHER, TILL, OTHER)
+        self.sell(3, TILL, OTHER, TILL, OTHER)
         first, second = Deferred[None](), Deferred[None]()
-        self.results = [first, second]
+        self.results = [Failed("no"), first, second]
         way = self.way()
         closing = Deferred.fromCoroutine(way.close())
         first.callback(None)
         self.assertNoResult(closing)
         second.errback(Failed("no"))
         self.successResultOf(closing)
-        self.assertEqual((self.sent, self.kept()), ([1, 2], [HookCursor("s", TILL, 1, self.clock.now())]))
+        self.assertEqual(self.sent, [1, 2, 3])
+        self.assertEqual([(one.device_n, one.told, one.attempts) for one in self.kept()], [(TILL, 2, 0), (3, 0, 1)])
         self.reactor.advance(LOOK_S)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
 
@@ -1024,8 +1059,9 @@ class WayTests(WayCase):
 
     def test_room(self) -> None:
         """A lane holds 50 events, fewer when there are many lanes, and one at least."""
-        for most, devices, room in ((2000, 1, 50), (2000, 80, 25), (4, 1, 4), (4, 5, 1)):
-            self.patch(ways, "MOST_HELD", most)
+        for most, devices, room in ((0, 1, 50), (0, 80, 25), (4, 1, 4), (4, 5, 1)):
+            if most:
+                self.patch(ways, "MOST_HELD", most)
             way = self.way()
             for device_n in range(1, devices + 1):
                 way.owned(device_n)
@@ -1087,6 +1123,50 @@ class WayTests(WayCase):
         self.sell(OTHER)
         self.reactor.advance(LOOK_S)
         self.assertEqual(self.sent, [1, 3, 4])
+        self.reactor.pump([1.0] * 60)
+        self.assertEqual(self.sent, [1, 3, 4])
+
+    def test_nothing_ours(self) -> None:
+        """Without a device it looks every second whether it has one, every minute whether another service stopped."""
+        self.ours = []
+        self.sell(TILL)
+        self.way()
+        self.reactor.pump([1.0] * 59)
+        self.assertEqual(self.looks, 0)
+        self.reactor.advance(1)
+        self.assertEqual(self.looks, 1)
+        self.reactor.pump([1.0] * 5)
+        self.ours = [TILL]
+        self.assertEqual(self.sent, [])
+        self.reactor.advance(1)
+        self.assertEqual(self.sent, [1])
+
+    def test_another_one(self) -> None:
+        """A device that is ours now is begun with a minute later at most, also when nothing happens there."""
+        self.ours = [OTHER]
+        self.sell(TILL, OTHER)
+        self.way()
+        self.ours = [OTHER, TILL]
+        self.assertEqual(self.sent, [2])
+        self.reactor.pump([1.0] * 61)
+        self.assertEqual(self.sent, [2, 1])
+
+    def test_ours_again(self) -> None:
+        """Nothing is read over when a device is another service's for the time of one reading."""
+        self.ours = [TILL, OTHER]
+        self.way()
+        self.ours = [OTHER]
+        self.sell(TILL, OTHER)
+        whole = self.feed.read
+
+        async def read(after: int, limit: int, devices: list[int]) -> Any:
+            batch = await whole(after, limit, devices)
+            self.ours = [TILL, OTHER]
+            return batch
+
+        self.patch(self.feed, "read", read)
+        self.reactor.advance(LOOK_S)
+        self.assertEqual(sorted(self.sent), [1, 2])
 
     def test_noted(self) -> None:
         """What a subscriber does not want is noted after many events, and at the end: no start reads it again."""
@@ -1130,22 +1210,28 @@ class WayTests(WayCase):
         way.hold(max(dues) + 60_000)
         self.assertEqual(way.waiting().next, max(dues) + 60_000)
 
-    def test_database_away(self) -> None:
-        """While the database does not answer it is asked every five seconds, and then everything comes."""
-        asked: list[int] = []
+    def test_not_read(self) -> None:
+        """What cannot be read, also by a mistake of ours, is asked for every five seconds; then everything comes."""
+        for error in (StoreFailed("away"), RuntimeError("a mistake")):
+            self.setUp()
+            asked: list[int] = []
 
-        async def events(after: int, *_: Any) -> Any:
-            asked.append(after)
-            raise StoreFailed("away")
+            async def events(after: int, *_: Any, asked: list[int] = asked, error: Exception = error) -> Any:
+                asked.append(after)
+                if len(asked) < 9:
+                    raise error
+                await Deferred()
 
-        broken = self.patch(self.store, "events", events)
-        self.way()
-        self.reactor.pump([1.0] * 12)
-        self.assertEqual(asked, [0, 0, 0])
-        broken.restore()
-        self.sell(TILL)
-        self.reactor.pump([1.0] * 5)
-        self.assertEqual(self.sent, [1])
+            broken = self.patch(self.store, "events", events)
+            way = self.way()
+            self.reactor.pump([1.0] * 12)
+            self.assertEqual(asked, [0, 0, 0])
+            broken.restore()
+            self.sell(TILL)
+            self.reactor.pump([1.0] * 5)
+            self.assertEqual(self.sent, [1])
+            way.stop()
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 3)
 
 
 class CursorTests(WayCase):
