@@ -173,6 +173,36 @@ class DeliveryTests(HookCase):
         self.shop.post(6)
         self.assertEqual(self.tags(), ["a", "b"])
 
+    def test_kill_meanwhile(self) -> None:
+        """The first event of a device that was under way at a kill comes, however far the other devices were."""
+        self.shop.add("other")
+        self.shop.open_shift("other")
+        self.shop.post()
+        self.receivers.answers[HOST] = [SILENCE]
+        self.sell("b", device="other")
+        self.shop.post(1)
+        self.sell("a")
+        self.shop.post(1)
+        self.shop.crash()
+        self.shop.post()
+        self.assertEqual(self.tags(), ["b", "a", "b"])
+
+    def test_end(self) -> None:
+        """An end in order waits for what is under way; afterwards nobody gets anything, however it is asked for."""
+        hooks = self.shop.core.hooks
+        self.receivers.answers[HOST] = [SILENCE]
+        self.sell("a")
+        self.shop.post(1)
+        ending = Deferred.fromCoroutine(hooks.stop())
+        self.shop.post(5)
+        self.assertNoResult(ending)
+        self.shop.post(5)
+        self.successResultOf(ending)
+        for enabled in (False, True):
+            self.shop.wait(hooks.subscribers.change(self.one.id, {"enabled": enabled}))
+        self.shop.post(60)
+        self.assertEqual(self.tags(), ["a"])
+
     def test_given_up(self) -> None:
         """At a quick end nothing more goes out, and the database is asked for nothing any more."""
         asked: list[int] = []
@@ -364,6 +394,23 @@ class FailureTests(HookCase):
         self.shop.crash()
         self.shop.post(60)
         self.assertEqual(len(self.receivers.got), before)
+        self.assertEqual(self.shop.wait(self.shop.store.hook_cursors()), [])
+
+    def test_removed_meanwhile(self) -> None:
+        """Nothing is left of a removed subscriber, not even what was being stored when it was removed."""
+        stored, whole = Deferred[None](), self.shop.store.keep_cursors
+
+        async def keep(*arguments: Any) -> Any:
+            await stored
+            return await whole(*arguments)
+
+        self.patch(self.shop.store, "keep_cursors", keep)
+        self.sell("a")
+        self.shop.post()
+        removing = Deferred.fromCoroutine(self.shop.core.hooks.remove(self.one.id))
+        self.assertNoResult(removing)
+        stored.callback(None)
+        self.assertTrue(self.successResultOf(removing))
         self.assertEqual(self.shop.wait(self.shop.store.hook_cursors()), [])
 
     def test_dead(self) -> None:
@@ -716,6 +763,9 @@ class SharedTests(HookCase):
         self.claims.held.remove(HOUSE)
         self.sell("a")
         self.shop.wait(self.shop.core.devices.remove(self.shop.core.devices.by_name("test").row.dev_id))
+        # Of a device that only the other service has had.
+        n = self.shop.wait(self.shop.store.reserve(intent(99, "b", paper(1)))).n
+        self.shop.wait(self.shop.store.conclude(outcome(n, device_n=99, fiscal_numbers={1: "F-1"})))
         self.shop.wait(self.shop.core.hooks.subscribers.change(self.one.id, {"name": "books"}))
         self.shop.post()
         self.assertEqual(self.receivers.of("all.example"), [])
@@ -724,8 +774,17 @@ class SharedTests(HookCase):
         events = [one.event for one in self.receivers.of("all.example")]
         self.assertEqual(
             sorted((event["type"], event["data"].get("subject", "")) for event in events),
-            [("document.made", ""), ("settings.changed", "books"), ("settings.changed", "test")],
+            [*[("document.made", "")] * 2, ("settings.changed", "books"), ("settings.changed", "test")],
         )
+
+    def test_deleted(self) -> None:
+        """What waits of a device is told also when the device is deleted meanwhile."""
+        self.receivers.answers[HOST] = [answer(500)]
+        self.sell("a")
+        self.shop.post(1)
+        self.shop.wait(self.shop.core.devices.remove(self.shop.core.devices.by_name("test").row.dev_id))
+        self.shop.post(10)
+        self.assertEqual(self.tags(), ["a", "a"])
 
     def test_added_elsewhere(self) -> None:
         """A subscriber that another service adds gets its events from this one too, a minute later at most."""
@@ -737,9 +796,12 @@ class SharedTests(HookCase):
         self.shop.post(50, 1)
         self.assertEqual(self.tags("new.example"), [])
         self.shop.post(15, 1)
-        self.assertEqual(self.tags("new.example"), ["a"])
-        self.shop.stop()
-        self.assertEqual(self.tags(), ["a"])
+        self.assertEqual((self.tags("new.example"), self.tags()), (["a"], ["a"]))
+        hooks = self.shop.core.hooks
+        self.shop.wait(hooks.stop())
+        late, _ = self.shop.wait(self.other_service().add("late", "https://late.example/", 0))
+        self.shop.post(70, 1)
+        self.assertIsNone(hooks.subscribers.by_id(late.id))
 
 
 class HeldClaims:
