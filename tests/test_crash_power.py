@@ -11,7 +11,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.lab.children import BenchFailed
-from dmtwisted.lab.crash.power import SECTOR, Content, Disk, read_calls, tracer
+from dmtwisted.lab.crash.power import SECTOR, Content, Disk, ended, read_calls, touched, tracer
 
 
 def hexed(text: str | bytes) -> str:
@@ -41,6 +41,36 @@ class RecordTests(SynchronousTestCase):
         self.assertEqual(told, [*((*call, True) for call in expected), (8, "fdatasync", False), (8, "", True)])
         written = calls[2]
         self.assertEqual((written.paths, written.strings, written.numbers[-1]), (["/s/a"], [b"ab"], 512))
+
+    def test_died_on_return(self) -> None:
+        """A call on whose return the process died may have happened: strace then names no error."""
+        name = hexed("/s/a")
+        lines = [
+            f'7 pwrite64(3<{name}>, "{hexed("ab")}", 2, 0 <unfinished ...>',
+            "8 <... write resumed>) = 1",
+            "7 <... pwrite64 resumed>) = -1 (errno 18446744073709551615)",
+            "7 +++ killed by SIGKILL +++",
+        ]
+        calls = [call for call in read_calls(lines) if call.process == 7]
+        self.assertEqual([(call.name, call.done) for call in calls], [("pwrite64", False), ("", True)])
+
+    def test_touched(self) -> None:
+        """What a call names is known as well as what its descriptors are: a removal may be half done too."""
+        name = hexed("/s/a")
+        lines = [
+            f'7 unlink("{name}") = ?',
+            f'7 unlinkat(3<{hexed("/s")}>, "{hexed("b")}", 0) = ?',
+            f'7 pwrite64(3<{name}>, "{hexed("c")}", 1, 0) = ?',
+        ]
+        told = [touched(call) for call in read_calls(lines)]
+        self.assertEqual(told, [["/s/a"], ["/s", "/s/b"], ["/s/a"]])
+
+    def test_ended(self) -> None:
+        """The record is read when it has the end of every process, for the last call may come with it."""
+        ends = ["8 +++ killed by SIGKILL +++", "7 +++ killed by SIGKILL +++"]
+        lines = ["7 fsync(4</s/a>) = 0", "8 fsync(4</s/a>) = 0", "5 write(1</o>) = 1", *ends]
+        told = [ended(list(read_calls(lines[:count])), 8, 5) for count in range(3, 6)]
+        self.assertEqual(told, [False, False, True])
 
 
 class ContentTests(SynchronousTestCase):
@@ -206,6 +236,26 @@ class DiskTests(SynchronousTestCase):
         (state / "new" / "inner" / "file").write_text("x", "utf-8")
         disk.write(state)
         self.assertEqual([*state.iterdir()], [])
+
+    def test_empty_log(self) -> None:
+        """The empty log of who read the database meanwhile is nobody's call; one with content is."""
+        state = self.top / "state"
+        state.mkdir()
+        disk = Disk(state)
+        log = state / "dmtwisted.db-wal"
+        log.touch()
+        self.assertEqual(disk.differs(state), [])
+        log.write_bytes(b"x")
+        self.assertEqual(disk.differs(state), [str(log)])
+
+    def test_moved_on_return(self) -> None:
+        """A process may die while it asks for its place in a file."""
+        state = self.top / "state"
+        state.mkdir()
+        (state / "a").touch()
+        made = f'7 openat(AT_FDCWD<{hexed("/")}>, "{{a}}", O_WRONLY|O_CREAT, 0600) = 3<{{a}}>'
+        disk = self.played(state, made, "7 lseek(3<{a}>, 0, SEEK_CUR) = -1 (errno 18446744073709551615)")
+        self.assertEqual(disk.differs(state), [])
 
     def test_unknown_call(self) -> None:
         """A call that changes a file in a way that is not played is refused, not left out."""

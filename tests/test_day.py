@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+from dataclasses import replace
 from datetime import date
 from io import StringIO
 from typing import Any
@@ -15,6 +16,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.store.values import StoreFailed
 from tests.prro_shop import PrroShop
 from tests.shop import MORNING, Shop
+from tests.simulated_days.soak import reached_from
 from tests.test_pages import PageCase
 from web.pages.chart import HEIGHT, WIDTH, band, chart, hours_of, scale_of
 from web.pages.day import Day, Figures, Part, total
@@ -133,6 +135,38 @@ class FiguresTests(SynchronousTestCase):
         self.shop.sell(30)
         again = self.successResultOf(ensureDeferred(Figures(self.shop.store, self.shop.core.clock).of([TODAY])))
         self.assertEqual(self.part().sales, again[TODAY].total(everything).sales)
+
+    def test_settled(self) -> None:
+        """However old the receipt that is taken back: each look shows what one shows that reads the whole day."""
+        dice = random.Random(3)
+        devices = ["test", "till 2", "till 3"]
+        for device in devices[1:]:
+            self.shop.add(device)
+            self.shop.open_shift(device)
+        back = 0
+        for _ in range(120):
+            self.shop.clock.advance(dice.randrange(10, 400))
+            device, lot = dice.choice(devices), dice.random()
+            if lot < 0.6:
+                self.shop.fiscal(1, device=device, receipt=paid("5", (0, "5")))
+            elif lot < 0.7:
+                back += self.shop.fiscal(17, device=device)["res"] == 0
+            else:
+                again = Figures(self.shop.store, self.shop.core.clock)
+                whole = self.successResultOf(ensureDeferred(again.of([TODAY])))[TODAY]
+                self.assertEqual(_sorted(self.day()), _sorted(whole))
+        self.assertGreater(back, 5)
+
+    def test_keeps_sums(self) -> None:
+        """A page that is open all day costs no memory for each receipt."""
+        held = []
+        for _ in range(2):
+            for _ in range(40):
+                self.shop.clock.advance(100)
+                self.shop.sell(100)
+                self.part()
+            held.append(reached_from(self.figures))
+        self.assertLess(held[1] - held[0], 20)
 
     def test_store_failed(self) -> None:
         """A store that does not answer is no day without sales: the page hears of it, and may ask again."""
@@ -301,6 +335,15 @@ class PictureTests(PageCase):
 
 
 CARD = {"type": 2, "sum": 60}
+
+
+def _sorted(day: Day) -> list[Any]:
+    """All figures of a day, whatever the order in which they were read."""
+    parts = sorted(day.parts.items(), key=lambda one: str(one[0]))
+    return [
+        (key, [*map(sorted, part.tax)], [*map(sorted, part.cards)], replace(part, tax=[], cards=[]))
+        for key, part in parts
+    ]
 
 
 def _row(amount: int) -> dict[str, Any]:

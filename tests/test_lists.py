@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Semaphore
+from threading import Semaphore, current_thread
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -248,6 +248,51 @@ class ReaderTests(_FileCase):
             self.assertLess(lists.BRIEF_PATIENCE, 10)
             self.assertEqual(database.execute("PRAGMA busy_timeout").fetchone(), (lists.LOG_PATIENCE,))
 
+    def test_written_before_anybody_waits(self) -> None:
+        """What the log holds is in the file before the tills are made to wait for its new beginning."""
+        self.sold(1)
+        sizes = [self.path.stat().st_size]
+
+        def look(statement: str) -> None:
+            if "RESTART" in statement:
+                sizes.append(self.path.stat().st_size)
+
+        with closing(open_for_lists(str(self.path))) as database:
+            database.set_trace_callback(look)
+            lists.write_back(database)
+        sizes.append(self.path.stat().st_size)
+        self.assertLess(sizes[0], sizes[1])
+        self.assertEqual(sizes[1], sizes[2])
+
+    def test_long_log(self) -> None:
+        """The log is written back before a list when it is longer than its limit, and not before."""
+        self.sold(1)
+        length = os.path.getsize(f"{self.path}-wal")
+        written: list[int] = []
+        self.patch(lists, "write_back", lambda database: written.append(lists.LONGEST_LOG))
+        for limit in (length + 1, length, length - 1):
+            self.patch(lists, "LONGEST_LOG", limit)
+            self.batch(ask(9, "find_operations", ALL))
+            self.assertEqual(self.answers()[9].total, 1)
+        self.assertEqual(written, [length - 1])
+
+    def test_thread(self) -> None:
+        """The reader gives way to the writer within a millisecond, and keeps no process alive that failed."""
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(0.1)
+        seen: list[tuple[float, bool]] = []
+
+        def run(db: sqlite3.Connection, questions: list[Question]) -> list[bytes]:
+            seen.append((sys.getswitchinterval(), current_thread().daemon))
+            return run_batch(db, questions)
+
+        self.lists = Lists(str(self.path), run, self.told.put)
+        self.batch(ask(9, "find_operations", ALL))
+        self.answers()
+        ((pause, daemon),) = seen
+        self.assertLess(pause, 0.001)
+        self.assertTrue(daemon)
+
 
 class TotalTests(_FileCase):
     """How many there are in all."""
@@ -290,6 +335,24 @@ class EndTests(_FileCase):
         self.assertEqual([seq for _ in range(5) for seq in self.answers()], [1, 2, 3, 4, 5])
         self.database.close()
         self.assertFalse(Path(f"{self.path}-wal").exists())
+
+    def test_in_time(self) -> None:
+        """A list that still runs when the input ends is answered, and so is the one behind it."""
+        begun = Semaphore(0)
+
+        def slow(db: sqlite3.Connection, questions: list[Question]) -> list[bytes]:
+            begun.release()
+            db.execute(
+                "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 500000) SELECT max(x) FROM c"
+            ).fetchone()
+            return run_batch(db, questions)
+
+        self.lists = Lists(str(self.path), slow, self.told.put)
+        self.batch(ask(1, "find_operations", ALL), ask(2, "find_operations", ALL))
+        self.assertTrue(begun.acquire(timeout=PATIENCE))
+        self.lists.finish()
+        self.assertEqual(self.answers()[1].total, 0)
+        self.assertEqual(self.answers()[2].total, 0)
 
     def test_broken_off(self) -> None:
         """A list that takes too long at the end is broken off, and those behind it fail at once."""

@@ -7,14 +7,19 @@ import os
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted import dispatch
 from dmtwisted.crash_points import POINTS
+from dmtwisted.dispatch import Dispatcher
 from tests.simulated_days.__main__ import main
 from tests.simulated_days.broken import BROKEN, broken
 from tests.simulated_days.day import run
 from tests.simulated_days.faults import POINTS_OF_TASKS
+from tests.simulated_days.soak import Held, grown, soak
 
 SHORT = 25
 """Tasks of each till here."""
@@ -58,6 +63,34 @@ class DayTests(SynchronousTestCase):
         self.assertEqual(status, 0)
         self.assertIn("1 shop days", told.getvalue())
         self.assertIn("0 days disagree.", told.getvalue())
+
+
+class SoakTests(SynchronousTestCase):
+    """Hours of ordinary work."""
+
+    def test_nothing_grows(self) -> None:
+        """Ordinary work leaves nothing in the service's memory, and all books agree after it."""
+        told = list[str]()
+        self.assertEqual(soak(1, 0.75, told.append), [])
+        self.assertEqual(len(told), 10)
+
+    def test_leak(self) -> None:
+        """A service that remembers every answer, or sets a timer that nobody cancels, is found."""
+        steady = [Held(n, 1000 * n, 1600 + n, 13) for n in range(1, 9)]
+        self.assertEqual(grown(steady), [])
+        self.assertEqual(len(grown([replace(held, objects=held.objects + held.tasks // 5) for held in steady])), 1)
+        self.assertEqual(len(grown([replace(held, timers=held.tasks) for held in steady])), 1)
+        remembered = list[object]()
+
+        def remembers(self: Dispatcher, *given: Any, **more: Any) -> Any:
+            remembered.append(object())
+            vars(dispatch).setdefault("remembered", remembered)
+            return execute(self, *given, **more)
+
+        execute = Dispatcher.execute
+        self.patch(Dispatcher, "execute", remembers)
+        self.addCleanup(vars(dispatch).pop, "remembered", None)
+        self.assertEqual(len(soak(1, 0.75, lambda _: None)), 1)
 
 
 class BrokenTests(SynchronousTestCase):

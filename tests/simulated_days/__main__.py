@@ -1,7 +1,7 @@
 """Shop days, each from its own seed: ``python -m tests.simulated_days --days 1000``, or ``--seed N`` for one.
 
 One seed prints its whole history, the same each time. Many days print a table; the exit status is 1 when anything
-disagrees, and the seeds that found it are named.
+disagrees, and the seeds that found it are named. ``--soak 8`` is eight hours without faults: memory may not grow.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from multiprocessing import get_context
 
 from tests.simulated_days.day import TASKS, Result, part, run
+from tests.simulated_days.soak import soak
 
 
 class Total:
@@ -65,7 +66,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--first", type=int, default=1, help="the seed of the first day")
     parser.add_argument("--tasks", type=int, default=TASKS, help="how many tasks each till has")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    parser.add_argument("--soak", type=float, default=0.0, help="so many hours of ordinary work, from the first seed")
     chosen = parser.parse_args(arguments)
+    if chosen.soak:
+        wrong = soak(chosen.first, chosen.soak)
+        print(*wrong, sep="\n", end="\n" if wrong else "")
+        return int(bool(wrong))
     if chosen.seed is not None:
         day = run(chosen.seed, print, tasks=chosen.tasks)
         print(*(f"WRONG: {wrong}" for wrong in day.wrong), f"hash {day.hash}", sep="\n")

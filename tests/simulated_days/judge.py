@@ -141,9 +141,10 @@ class Judge:
         self.see(task.heard != REFUSED, f"{task.tag}: was refused for good, and is done")
         task.receipt = receipt
         row = self._db.execute(
-            "SELECT document.number, document.fiscal_number FROM operation JOIN document "
-            'ON document.operation_n = operation.n WHERE operation.device_n = ? AND operation."key" = ? '
-            "AND operation.state = 'done' ORDER BY document.n",
+            "SELECT document.number, document.fiscal_number FROM operation INDEXED BY operation_fiscal_tag "
+            "JOIN document ON document.operation_n = operation.n WHERE operation.device_n = ? "
+            "AND operation.kind IN ('fiscal', 'untagged') AND operation.\"key\" = ? "
+            "AND operation.state = 'done' AND operation.state <> 'refused' ORDER BY document.n",
             (self._numbers_of[task.device], task.tag),
         ).fetchone()
         stored = None if row is None else (str(row[0]), row[1])
@@ -414,7 +415,8 @@ class Judge:
     def _read_open(self) -> None:
         """What is not certain: one document of a register, one payment of a terminal, at a time."""
         rows = self._db.execute(
-            "SELECT device_n, kind, count(*) FROM operation WHERE state IN ('intended', 'unknown') "
+            "SELECT device_n, kind, count(*) FROM operation INDEXED BY operation_unresolved "
+            "WHERE state IN ('intended', 'unknown') "
             "AND kind IN ('fiscal', 'untagged', 'pay') GROUP BY device_n, kind"
         ).fetchall()
         for device_n, kind, count in rows:

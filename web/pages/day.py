@@ -2,16 +2,18 @@
 
 A day is read page by page in the background, with rests, so that no till waits for it; a page shows the days that are
 ready. Of the current day only the last minutes are read again, because documents come in the order of their time. A
-document whose outcome was unknown is read again too, and the whole day once an hour.
+document whose outcome was unknown is read again too, and the whole day once an hour. Of what is not read again only
+sums are kept: a storno of such a receipt lets the day be read anew.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec import MsgspecError
 from msgspec.structs import replace
@@ -64,9 +66,18 @@ Key = tuple[int, bool | None]
 
 Wanted = Callable[[int, bool | None], bool]
 
+Waits: TypeAlias = "array[int]"
+"""Milliseconds that somebody waited, each of one document or payment."""
+
+LONGEST_WAIT = (1 << 32) - 1
+
 
 def _hours() -> list[int]:
     return [0] * 24
+
+
+def _waits() -> list[Waits]:
+    return [array("I") for _ in range(24)]
 
 
 @dataclass
@@ -79,9 +90,9 @@ class Part:
     returned: list[int] = field(default_factory=_hours)
     paid: dict[str, list[int]] = field(default_factory=dict)
     """Sales and returns by the name of the payment type."""
-    tax: list[list[int]] = field(default_factory=lambda: [[] for _ in range(24)])
+    tax: list[Waits] = field(default_factory=_waits)
     """From sending a document to its confirmation."""
-    cards: list[list[int]] = field(default_factory=lambda: [[] for _ in range(24)])
+    cards: list[Waits] = field(default_factory=_waits)
     """From the order to the terminal to its end, with the customer's part in it."""
     refused: Counter[int] = field(default_factory=Counter)
     """By result code."""
@@ -132,6 +143,7 @@ def total(days: Iterable[Day], wanted: Wanted) -> Part:
 
 
 class _Paper(NamedTuple):
+    at: int
     hour: int
     kind: str
     fiscal: bool
@@ -140,6 +152,7 @@ class _Paper(NamedTuple):
 
 
 class _Ended(NamedTuple):
+    at: int
     device_n: int
     fiscal: bool | None
     hour: int
@@ -165,6 +178,15 @@ class _Reading:
     """Of each document that begins or ends an offline session: its time, whether it begins one, and is fiscal."""
     unread: set[tuple[int, int]] = field(default_factory=set)
     ended: dict[int, _Ended] = field(default_factory=dict)
+    makes: dict[int, bool] = field(default_factory=dict)
+    """Of each device that made a document: whether one was fiscal."""
+    settled: dict[Key, Part] = field(default_factory=dict)
+    """What is not read again, before ``settled_to``."""
+    settled_to: int = 0
+    numbers: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The first and the last document of each device that is settled."""
+    stale: bool = False
+    """Whether something settled was taken back: the day has to be read anew."""
 
     @property
     def begin(self) -> int:
@@ -176,6 +198,8 @@ class _Reading:
 
     def take(self, found: FoundDocument) -> None:
         """Count a document."""
+        if found.at < self.settled_to:
+            return
         if found.at <= self.last:
             self.newest = max(self.newest, found.at)
         place = found.device_n, found.number
@@ -187,17 +211,23 @@ class _Reading:
         fiscal = bool(value.dtype)
         if found.kind == STORNO:
             if value.reverses is not None:
-                self.reversed.add((found.device_n, value.reverses.number))
+                self._take_back(found.device_n, value.reverses.number)
         elif found.kind in (OFFLINE_BEGIN, OFFLINE_END):
             self.breaks[place] = found.at, found.kind == OFFLINE_BEGIN, fiscal
         else:
             pays = value.receipt.pays if value.receipt is not None else ()
             sums = tuple((pay.name, pay.sum) for pay in pays)
-            self.papers[place] = _Paper(kyiv(found.at).hour, found.kind, fiscal, value.sum, sums)
+            self.papers[place] = _Paper(found.at, kyiv(found.at).hour, found.kind, fiscal, value.sum, sums)
+            self.makes[found.device_n] = self.makes.get(found.device_n, False) or fiscal
+
+    def _take_back(self, device_n: int, number: int) -> None:
+        first, last = self.numbers.get(device_n, (0, -1))
+        self.stale |= first <= number <= last and (device_n, number) not in self.reversed
+        self.reversed.add((device_n, number))
 
     def end(self, row: OperationRow) -> None:
         """Count an operation that has ended."""
-        if row.state not in (State.DONE, State.REFUSED):
+        if row.state not in (State.DONE, State.REFUSED) or row.at < self.settled_to:
             return
         tax: list[int] = []
         fiscal, card = None, None
@@ -206,36 +236,39 @@ class _Reading:
                 paper = self.papers.get((row.device_n, number))
                 fiscal = paper.fiscal if paper is not None else fiscal
                 if way.sent and way.answered:
-                    tax.append(max(way.answered - way.sent, 0))
+                    tax.append(_wait(way.sent, way.answered))
         elif row.kind == journal.KIND and row.task in PAYS and row.ended_at is not None:
             # Of one that was cleared up later the end says nothing about the terminal.
             with suppress(MsgspecError):
-                card = None if journal.operation_of(row).record.unheard else max(row.ended_at - row.at, 0)
+                card = None if journal.operation_of(row).record.unheard else _wait(row.at, row.ended_at)
         res = row.res if row.state is State.REFUSED else 0
-        self.ended[row.n] = _Ended(row.device_n, fiscal, kyiv(row.at).hour, res, tax, card)
+        self.ended[row.n] = _Ended(row.at, row.device_n, fiscal, kyiv(row.at).hour, res, tax, card)
+
+    def settle(self) -> None:
+        """Keep only the sums of what the next read does not read."""
+        # An operation may begin a little before its document.
+        before = self.begin - OVERLAP
+        papers = {place: paper for place, paper in self.papers.items() if paper.at < before}
+        ended = {n: one for n, one in self.ended.items() if one.at < before}
+        _count(self.settled, papers, ended, self.reversed)
+        for device_n, number in papers:
+            first, last = self.numbers.get(device_n, (number, number))
+            self.numbers[device_n] = min(first, number), max(last, number)
+            del self.papers[device_n, number]
+        for n in ended:
+            del self.ended[n]
+        self.settled_to = max(self.settled_to, before)
 
     def figures(self, now: int) -> Day:
         """The day as far as it was read."""
+        counted: dict[Key, Part] = {}
+        for key, part in self.settled.items():
+            counted.setdefault(key, Part()).add(part)
+        _count(counted, self.papers, self.ended, self.reversed)
         parts: dict[Key, Part] = {}
-        makes: dict[int, bool] = {}
-        for place, paper in self.papers.items():
-            makes[place[0]] = makes.get(place[0], False) or paper.fiscal
-            if place in self.reversed:
-                continue
-            part = parts.setdefault((place[0], paper.fiscal), Part())
-            back = paper.kind == RETURN
-            (part.returns if back else part.sales)[paper.hour] += paper.sum
-            (part.returned if back else part.sold)[paper.hour] += 1
-            for name, amount in paper.pays:
-                part.paid.setdefault(name, [0, 0])[back] += amount
-        for one in self.ended.values():
-            fiscal = makes.get(one.device_n) if one.fiscal is None else one.fiscal
-            part = parts.setdefault((one.device_n, fiscal), Part())
-            part.tax[one.hour] += one.tax
-            if one.card is not None:
-                part.cards[one.hour].append(one.card)
-            if one.res:
-                part.refused[one.res] += 1
+        for (device_n, fiscal), part in counted.items():
+            known = self.makes.get(device_n) if fiscal is None else fiscal
+            parts.setdefault((device_n, known), Part()).add(part)
         return Day(now, parts, tuple(self._away()), len(self.unread))
 
     def _away(self) -> Iterable[Away]:
@@ -248,6 +281,35 @@ class _Reading:
                 yield Away(place[0], begun[1], begun[0], at)
         for device_n, (at, fiscal) in open_ones.items():
             yield Away(device_n, fiscal, at, None)
+
+
+def _wait(begin: int, end: int) -> int:
+    return min(max(end - begin, 0), LONGEST_WAIT)
+
+
+def _count(
+    parts: dict[Key, Part],
+    papers: Mapping[tuple[int, int], _Paper],
+    ended: Mapping[int, _Ended],
+    reversed: Container[tuple[int, int]],
+) -> None:
+    """Add documents that were not ``reversed``, and operations, to ``parts``."""
+    for place, paper in papers.items():
+        if place in reversed:
+            continue
+        part = parts.setdefault((place[0], paper.fiscal), Part())
+        back = paper.kind == RETURN
+        (part.returns if back else part.sales)[paper.hour] += paper.sum
+        (part.returned if back else part.sold)[paper.hour] += 1
+        for name, amount in paper.pays:
+            part.paid.setdefault(name, [0, 0])[back] += amount
+    for one in ended.values():
+        part = parts.setdefault((one.device_n, one.fiscal), Part())
+        part.tax[one.hour].extend(one.tax)
+        if one.card is not None:
+            part.cards[one.hour].append(one.card)
+        if one.res:
+            part.refused[one.res] += 1
 
 
 @dataclass
@@ -347,11 +409,15 @@ class Figures:
             async for found in self._documents(query):
                 for document in found:
                     reading.take(document)
+        if reading.stale:
+            self._now = None
+            return await self._read(day)
         async for rows in self._operations(begin, last):
             for row in rows:
                 reading.end(row)
         reading.open_at = open_at
         if now <= last:
+            reading.settle()
             self._now = reading
         return reading.figures(now)
 

@@ -279,8 +279,8 @@ class _Slot:
     sales: int | None
     returns: int | None
     returned: int | None
-    tax: list[int]
-    cards: list[int]
+    tax: Sequence[int]
+    cards: Sequence[int]
 
 
 def _hour(part: Part, hour: int) -> _Slot:

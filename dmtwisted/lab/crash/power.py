@@ -136,10 +136,25 @@ def read_calls(lines: Iterable[str]) -> Iterator[Call]:
             continue
         if returned := _RESULT.match(whole):
             result = returned[2]
-            if not result.startswith("-1"):
-                yield Call(process, name, returned[1], result, not result.startswith("?"))
+            # strace names the error of a call that failed, and none when the process died on its return.
+            if not result.startswith("-1 E"):
+                yield Call(process, name, returned[1], result, not result.startswith(("?", "-1")))
     for process, (name, whole) in begun.items():
         yield Call(process, name, whole, done=False)
+
+
+def path_of(call: Call, which: int) -> str:
+    """The path of a string, which may begin at a descriptor's folder."""
+    path = call.strings[which].decode(errors="surrogateescape")
+    if not path.startswith("/") and call.paths:
+        path = os.path.join(call.paths[min(which, len(call.paths) - 1)], path)
+    return os.path.normpath(path)
+
+
+def touched(call: Call) -> list[str]:
+    """The paths that it names or changes."""
+    named = () if "write" in call.name else range(len(call.strings))
+    return [*call.paths, *(path_of(call, which) for which in named)]
 
 
 # The disk
@@ -241,13 +256,6 @@ class Disk:
     def _ours(self, path: str) -> bool:
         return path.startswith(self._folder + "/") and not path.endswith(NOT_CONTENT)
 
-    def _path(self, call: Call, which: int) -> str:
-        """The path of a string, which may begin at a descriptor's folder."""
-        path = call.strings[which].decode(errors="surrogateescape")
-        if not path.startswith("/") and call.paths:
-            path = os.path.join(call.paths[min(which, len(call.paths) - 1)], path)
-        return os.path.normpath(path)
-
     def _name(self, naming: Naming) -> None:
         naming.do(self._names)
         self._since.append(naming)
@@ -259,7 +267,7 @@ class Disk:
         elif call.name in ("fsync", "fdatasync"):
             self._sync(call)
         elif call.name in ("rename", "renameat", "renameat2"):
-            before, after = self._path(call, 0), self._path(call, 1)
+            before, after = path_of(call, 0), path_of(call, 1)
             if self._ours(before) and self._ours(after) and before in self._names:
                 self._name(Naming((before,), ((after, self._names[before]),)))
             elif self._ours(after):
@@ -267,20 +275,20 @@ class Disk:
             elif before in self._names:
                 self._name(Naming((before,)))
         elif call.name in ("link", "linkat"):
-            before, after = self._path(call, 0), self._path(call, 1)
+            before, after = path_of(call, 0), path_of(call, 1)
             if before in self._names and self._ours(after):
                 self._name(Naming((), ((after, self._names[before]),)))
         elif call.name in ("unlink", "unlinkat", "rmdir"):
-            if self._ours(path := self._path(call, 0)):
+            if self._ours(path := path_of(call, 0)):
                 self._name(Naming((path,)))
         elif call.name in ("mkdir", "mkdirat"):
-            if self._ours(path := self._path(call, 0)):
+            if self._ours(path := path_of(call, 0)):
                 self._name(Naming((), ((path, None),)))
         else:
             self._change(call)
 
     def _open(self, call: Call) -> None:
-        path = self._path(call, 0)
+        path = path_of(call, 0)
         if not self._ours(path):
             return
         flags = call.arguments
@@ -319,6 +327,9 @@ class Disk:
         if content is None:
             # Its name is gone: it is nobody's after a start.
             return
+        if not call.done and call.name in ("lseek", "sendfile"):
+            # What it may have done is not synced, and a cut may lose it.
+            return
         if call.name in ("ftruncate", "truncate"):
             content.since.append(call.numbers[-1])
             return
@@ -327,7 +338,7 @@ class Disk:
             self._at[place] = int(call.result) if self._at.get(place) != -1 else -1
         elif call.name == "pwrite64" and call.strings:
             content.since.append((call.numbers[-1], call.strings[0][: int(call.result) if call.done else None]))
-        elif (call.name == "write" and call.strings) or (call.name == "sendfile" and call.done):
+        elif (call.name == "write" and call.strings) or call.name == "sendfile":
             written = self._sent(call) if call.name == "sendfile" else call.strings[0]
             written = written[: int(call.result) if call.done else None]
             at = self._at.get(place, 0)
@@ -348,9 +359,13 @@ class Disk:
 
     def differs(self, folder: Path) -> list[str]:
         """The paths whose real content is not that of the calls; empty when all calls are known."""
-        real = dict(files_in(folder))
-        mine = {path: None if content is None else content.whole() for path, content in self._names.items()}
-        return sorted(path for path in {*real, *mine} if real.get(path, "") != mine.get(path, ""))
+        mine = ((path, None if content is None else content.whole()) for path, content in self._names.items())
+        # Who reads the database of a service that is gone leaves an empty log: the lab does.
+        told, real = (
+            {path: data for path, data in files if data != b"" or not path.endswith("-wal")}
+            for files in (mine, files_in(folder))
+        )
+        return sorted(path for path in {*real, *told} if real.get(path, "") != told.get(path, ""))
 
     def cut(self, dice: random.Random) -> None:
         """Lose what is not durable, or some of it."""
@@ -417,14 +432,14 @@ class Power:
         :raises BenchFailed: when the record is not whole.
         """
         _end_traced(parent)
-        calls = self._calls_until_end(process)
+        calls = self._calls_until_end(process, parent)
         last = next(n for n, call in enumerate(calls) if call.process == process and not call.name)
         for call in calls[:last]:
             self._disk.do(call)
         whole = deepcopy(self._disk)
         for call in calls[last:]:
             whole.do(call)
-        half = {path for call in calls if not call.done for path in call.paths}
+        half = {path for call in calls if not call.done for path in touched(call)}
         if differs := [path for path in whole.differs(self._folder) if path not in half]:
             raise BenchFailed(f"calls are missing in the record: {', '.join(differs[:3])} is not as they say")
         self._disk.cut(self._dice)
@@ -432,15 +447,24 @@ class Power:
         # strace appends, so it continues at the beginning.
         os.truncate(self._record, 0)
 
-    def _calls_until_end(self, process: int) -> list[Call]:
+    def _calls_until_end(self, process: int, parent: int) -> list[Call]:
         deadline = time.monotonic() + DIE_S
         while time.monotonic() < deadline:
             with self._record.open(encoding="ascii", errors="replace") as file:
                 calls = list(read_calls(file))
-            if any(call.process == process and not call.name for call in calls):
+            if ended(calls, process, parent):
                 return calls
             time.sleep(0.02)
-        raise BenchFailed(f"the end of process {process} is not in {self._record}")
+        raise BenchFailed(f"the end of process {process}, or of another one, is not in {self._record}")
+
+
+def ended(calls: Iterable[Call], process: int, parent: int) -> bool:
+    """Whether the record has the end of this process and of all others but their ``parent``.
+
+    The tracer writes down the last call of a process with its end, which may be a while after its death.
+    """
+    begun = {call.process for call in calls if call.name} - {parent}
+    return {process} | begun <= {call.process for call in calls if not call.name}
 
 
 def _end_traced(parent: int) -> None:
