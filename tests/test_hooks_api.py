@@ -140,7 +140,7 @@ class SubscriberTests(HookWebCase):
         self.receivers.always[HOST] = answer(500)
         for tag in "abc":
             self.execute(sale(tag))
-        self.shop.post(3.5 * 86_400, 300)
+        self.shop.post(3.5 * 86_400, 900)
         dead = self.ask("GET", f"/{id}/dead").json["dead"]
         self.assertEqual(
             (dead[0]["type"], dead[0]["device"], dead[0]["why"]),

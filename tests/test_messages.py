@@ -277,17 +277,20 @@ class FeedTests(SynchronousTestCase):
     def test_far_behind(self) -> None:
         """Who reads a long history rests as long as each page took: tills have the rest of the time."""
         whole = self.store.events
+        takes = [feeding.STRETCH, 0.01, 1.0, feeding.STRETCH / 2]
 
         async def events(after: int, limit: int, devices: list[int]) -> Any:
-            self.clock.rightNow += 0.01
+            self.clock.rightNow += takes.pop(0)
             return await whole(after, limit, devices)
 
         self.patch(self.store, "events", events)
-        reading = Deferred.fromCoroutine(self.feed.read(0))
-        self.clock.advance(0.009)
-        self.assertNoResult(reading)
-        self.clock.advance(0.002)
-        self.assertEqual(len(self.successResultOf(reading).messages), 3)
+        for rest in (feeding.STRETCH, 0.01, LOOK_S):
+            reading = Deferred.fromCoroutine(self.feed.read(0))
+            self.clock.advance(0.9 * rest)
+            self.assertNoResult(reading)
+            self.clock.advance(0.2 * rest)
+            self.assertEqual(len(self.successResultOf(reading).messages), 3)
+        self.assertEqual(len(self.now(self.feed.read(0)).messages), 3)
 
     def test_store_away(self) -> None:
         """A store that fails delays readers and ends none; they get what came meanwhile."""
@@ -334,7 +337,7 @@ class FeedTests(SynchronousTestCase):
     def test_memory(self) -> None:
         """In memory are the last messages only, as many bytes as there may be; who is behind them reads the store."""
         size = len(self.now(self.feed.read(2)).messages[0].body)
-        self.patch(feeding, "KEPT", 2 * size + size // 2)
+        self.patch(feeding, "KEPT", 2 * size)
         self.follow(3, 99)
         self.clock.advance(0)
         for number in range(4, 9):
@@ -343,6 +346,8 @@ class FeedTests(SynchronousTestCase):
         asked = self.patched_reads()
         self.assertEqual((self.tags(6), asked), (["tag 7", "tag 8"], []))
         self.assertEqual((self.tags(5), asked), (["tag 6", "tag 7", "tag 8"], [5]))
+        one = self.now(self.feed.read(6, 1))
+        self.assertEqual(([message.place for message in one.messages], one.until, one.gone), ([7], 7, False))
 
     def follow(self, place: int, until: int) -> None:
         """A reader from one place to another, which reads all that comes."""
@@ -387,8 +392,9 @@ class FeedTests(SynchronousTestCase):
         """A reader goes on after the event that it names; an id of another store, as before a restore, is noticed."""
         ids = [message.id for message in self.now(self.feed.read(0)).messages]
         self.assertEqual(self.now(self.feed.resume(ids[1])), (2, False))
-        self.assertEqual(self.now(self.feed.resume("2")), (2, False))
-        for strange in ("2-00000000", "9-00000000", "4", "-", "x", "٣", "9" * 30):
+        for plain in ("2", "02", "2".zfill(18)):
+            self.assertEqual(self.now(self.feed.resume(plain)), (2, False), plain)
+        for strange in ("2-00000000", "9-00000000", "4", "-", "x", "٣", "9" * 30, "2".zfill(19)):
             self.assertEqual(self.now(self.feed.resume(strange)), (3, True), strange)
         assert self.store._db is not None
         self.store._db.execute("DELETE FROM seal WHERE n = 1")
