@@ -95,8 +95,9 @@ class RuleTests(SynchronousTestCase):
         ):
             with self.assertRaises(ValueError, msg=url):
                 check_url(url, allowed)
-        with self.assertRaises(BadList):
-            check_url("http://accounts.example/", "not a host!")
+        for url in ("http://accounts.example/", "https://accounts.example/"):
+            with self.assertRaises(BadList, msg=url):
+                check_url(url, "not a host!")
 
 
 @implementer(IHostnameResolver)

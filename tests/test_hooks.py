@@ -251,6 +251,9 @@ class DeliveryTests(HookCase):
             tested = self.shop.wait(self.shop.core.hooks.test(self.one))
             self.assertEqual(tested, service.Tested(False, 0, "", why))
             broken.restore()
+        # No such list is stored any more; an older version may have stored one.
+        tested = self.shop.wait(self.shop.core.hooks.test(replace(self.one, allow_local="not a host!")))
+        self.assertEqual(tested, service.Tested(False, 0, "", "host! is not a host name"))
 
 
 class FailureTests(HookCase):
@@ -1145,15 +1148,14 @@ class WayTests(WayCase):
         self.sell(1, 2, 3)
         first, second = Deferred[None](), Deferred[None]()
         self.results = [first, second]
-        way = self.way()
+        self.way()
         self.assertEqual(self.sent, [1, 2])
-        way.hold(self.clock.now() + 60_000)
-        first.callback(None)
+        first.errback(Failed("the receiver answered 429", 60.0))
         second.callback(None)
         self.reactor.advance(59)
         self.assertEqual(self.sent, [1, 2])
         self.reactor.advance(2)
-        self.assertEqual(self.sent, [1, 2, 3])
+        self.assertEqual(sorted(self.sent), [1, 1, 2, 3])
 
     def test_changed(self) -> None:
         """A new address is tried at once; any other change leaves the pause, and holds for what waits."""

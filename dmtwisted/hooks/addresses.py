@@ -33,12 +33,12 @@ def check_url(url: str, allow_local: str) -> None:
     :raises ValueError: when it cannot; the text says why.
     :raises BadList: when ``allow_local`` is no list of hosts.
     """
-    host, parts = web_address("url", url), urlsplit(url)
+    host, parts, allowed = web_address("url", url), urlsplit(url), read_hosts(allow_local)
     if "@" in parts.netloc or parts.fragment:
         raise ValueError("an address without a login and without # is expected")
     if any(not sign.isprintable() or sign.isspace() for sign in url):
         raise ValueError("an address without blanks is expected")
-    if parts.scheme == "http" and not _named(host, read_hosts(allow_local)):
+    if parts.scheme == "http" and not _named(host, allowed):
         raise ValueError("https is expected; http only to a host that allow_local names")
 
 

@@ -16,6 +16,7 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.devices.devices import Devices
+from dmtwisted.hardened import BadList
 from dmtwisted.hooks.cursors import Cursors
 from dmtwisted.hooks.lanes import HOOK, Failed, Told
 from dmtwisted.hooks.subscribers import Subscriber, Subscribers
@@ -231,7 +232,7 @@ class Hooks:
             )
         except NotReached as error:
             return 0, None, "", f"the receiver is not reached: {error.reason}"
-        except (WireError, SecretsError, ValueError) as error:
+        except (WireError, SecretsError, BadList, ValueError) as error:
             return 0, None, "", str(error) or type(error).__name__
         why = "" if answered.taken else f"the receiver answered {answered.status}"
         if answered.status in REDIRECTS:

@@ -11,7 +11,7 @@ from twisted.logger import Logger
 
 from dmtwisted.clock import ServiceClock
 from dmtwisted.hooks.cursors import Cursors
-from dmtwisted.hooks.lanes import AGAIN_S, MOST_OF_LANE, Held, Lane, happened_at
+from dmtwisted.hooks.lanes import AGAIN_S, LONGEST_PAUSE_MS, MOST_OF_LANE, Failed, Held, Lane, happened_at
 from dmtwisted.hooks.subscribers import Subscriber
 from dmtwisted.messages.feed import Feed
 from dmtwisted.messages.kinds import Message
@@ -191,7 +191,13 @@ class Way:
         async with self._slots, self._common.posts:
             if not self.running or self.pause(0) is not None:
                 raise Held
-            await self._common.send(self.subscriber, message.id, message.body)
+            try:
+                await self._common.send(self.subscriber, message.id, message.body)
+            except Failed as failed:
+                if failed.pause_s is not None:
+                    # Before the next one gets this place.
+                    self.hold(self.clock.now() + min(int(failed.pause_s * 1000), LONGEST_PAUSE_MS))
+                raise
 
     # Reading
 
