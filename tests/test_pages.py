@@ -1270,6 +1270,8 @@ class BrowserTests(PageCase):
         for path, headers in (
             ("/nope", [("Accept", "*/*")]),
             ("/nope", []),
+            # No page has a second address without the slash, or with another sign in its place.
+            *((path, []) for path in ("n", "dm/main/", "xdm/main/")),
             ("/dm/api/v3/nope", [("Accept", "text/html")]),
             ("/dm/main/api/v1/nope", [("Accept", "text/html")]),
         ):

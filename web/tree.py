@@ -158,7 +158,7 @@ class Tree:
 
     def __init__(self, core: Core, gate: Gate, apart: Mapping[bytes, IResource]) -> None:
         language, server = core.config.service.language, core.config.server
-        nothing = Nothing(language)
+        self._nothing = nothing = Nothing(language)
         self._core, self._language, self._gate, self._apart = core, language, gate, apart
         self._root, self._alias = Folder(nothing, nothing), server.path_alias.encode()
         self.finder = Finder(core.devices, machine_of(core.reactor))
@@ -239,6 +239,8 @@ class Tree:
     def find(self, request: Request) -> IResource:
         """Where ``request`` leads."""
         path = request.path
+        if not path.startswith(b"/"):
+            return self._nothing
         if path.startswith(b"/dm/"):
             path = request.path = self._with_main(path)
         # The gate judges the path as it came, so the tree must not know other spellings of it.
