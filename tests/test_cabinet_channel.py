@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
 from dmtwisted.homecoming import Homecoming
-from dmtwisted.registers import kept
+from dmtwisted.registers import collisions, kept, offline_sessions
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.restored import NAME, Restored
@@ -381,6 +381,25 @@ class OfflineTests(OpenCase):
         told = [kind for kind in self.shop.kinds()[2:] if kind != "numbers"]
         self.assertEqual(told, ["offline_begin", *["sale"] * 12, "offline_end"] * 4)
 
+    def test_long_session(self) -> None:
+        """However long the session is, the server's last document is found after a restart: each goes there once."""
+        self.patch(offline_sessions, "PACKAGE", 3)
+        for arrived in (0, 1, 4, 5):
+            self.away(*(f"{arrived} {n}" for n in range(6)))
+            before = self.standing_there()
+            self.shop.rules(*[{"on": "any", "then": "accept"}] * arrived, {"on": "any", "then": "unreachable"})
+            self.assertGreater(self.go("online"), 0)
+            self.shop.crash()
+            sent, there = self.shop.calls.count("sendChkV2"), self.standing_there()
+            self.assertEqual(self.home(), 0, arrived)
+            self.assertEqual(self.standing_there() - before, 8)
+            self.assertEqual(self.shop.calls.count("sendChkV2") - sent, 8 - (there - before), arrived)
+            self.agree()
+
+    def standing_there(self) -> int:
+        """How many documents the server has."""
+        return len([kind for kind in self.shop.kinds() if kind != "numbers"])
+
 
 class RevokeTests(OpenCase):
     """A sale whose answer was lost is made again offline; its online copy is deleted at the return."""
@@ -704,6 +723,23 @@ class RestoredTests(OpenCase):
         self.restore()
         self.assertEqual(self.go("online"), 0)
         self.assertEqual(self.shop.kinds()[2:], ["offline_begin", "sale", "sale", "offline_end"])
+        self.agree()
+
+    def test_long_session(self) -> None:
+        """So may any of many, or none of them."""
+        self.patch(collisions, "MOST_COMPARED", 2)
+        self.shop.rules(*GONE)
+        for n in range(4):
+            self.told(self.sell(10, f"{n}"))
+        self.back_up()
+        for arrived in range(6):
+            self.shop.rules(*[{"on": "any", "then": "accept"}] * arrived, GONE[0], GONE[1])
+            self.go("online")
+            self.shop.rules()
+            self.restore()
+            self.told(self.do(10))
+        self.assertEqual(self.go("online"), 0)
+        self.assertEqual(self.shop.kinds()[2:], ["offline_begin", *["sale"] * 4, "offline_end"])
         self.agree()
 
 

@@ -13,9 +13,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.requests import PayTask
 from dmtwisted.results import Action, Refused, Res, in_language
-from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.answers import broken_off, info_of, masked, nothing_sent
 from dmtwisted.terminals.interface import NAMES, Approved, Declined, Order, Verdict
+from dmtwisted.terminals.journal import Record
 from dmtwisted.terminals.orders import label_of, order_of, same_order
 from dmtwisted.terminals.service import Caller, TerminalService
 from protocols.errors import Garbled, LineLost, NotReached, Silent
@@ -416,6 +417,45 @@ class JournalTests(PosCase):
         self.shop.store.broken = False
         again = self.pay(label="order 1", search=2)
         self.assertEqual((again["res"], again["task_status"], self.taken()), (0, 2, [10_000]))
+
+    @shows("rule 1")
+    def test_never_sent(self) -> None:
+        """What a failure of the store kept from being sent was not taken, though the terminal cannot be asked."""
+        note = self.shop.store.note
+
+        async def stored(n: int, request: bytes) -> None:
+            await note(n, request)
+            raise StoreFailed("disk is full")
+
+        patched = self.patch(self.shop.store, "note", stored)
+        answer = self.pay(label="order 1")
+        patched.restore()
+        self.assertEqual((answer["res"], answer["res_action"]), (1082, 1))
+        self.shop.scenario({"on": "probe", "then": "silent", "times": 0}, device="pos")
+        again = self.pay(17, "order 1")
+        self.assertEqual((again["res"], again["res_action"], self.taken()), (5014, 1, []))
+
+    def test_held(self) -> None:
+        """A verdict that the terminal may still take back is stored: its operation stays open, and unheard."""
+        journal, caller = self.service._journal, Caller("pos", "till", "", str(uuid4()), "uk")
+        begun = journal.begin(1, Record(Order(task=1, uid="u", sum=500), caller))
+        operation = self.ended(Deferred.fromCoroutine(begun))
+        self.ended(Deferred.fromCoroutine(journal.hold(operation, Approved(sum=500, rrn="7"))))
+        [held] = self.ended(Deferred.fromCoroutine(journal.open_ones()))
+        record = held.record
+        told = (held.n, held.open, record.sent, record.unheard, record.verdict)
+        self.assertEqual(told, (operation.n, True, True, True, Approved(sum=500, rrn="7")))
+
+    def test_recalled(self) -> None:
+        """A driver learns from the latest 20 operations that are at most seven days old, the latest first."""
+        journal, caller = self.service._journal, Caller("pos", "till", "", str(uuid4()), "uk")
+        for n in range(21):
+            begun = journal.begin(1, Record(Order(task=1, uid=str(n), sum=500), caller))
+            self.ended(Deferred.fromCoroutine(journal.sent(self.ended(Deferred.fromCoroutine(begun)), b"%d" % n)))
+        latest = [b"%d" % n for n in range(20, 0, -1)]
+        for seconds, recalled in ((0, latest), (7 * 86_400, latest), (0.125, [])):
+            self.shop.clock.advance(seconds)
+            self.assertEqual(self.ended(Deferred.fromCoroutine(journal.snapshots())), recalled)
 
     def test_part_of_something_larger(self) -> None:
         """A batch pays by a label of its own, and finds the outcome by it."""
