@@ -113,6 +113,8 @@ class StoredTests(PrivatbankDesk):
         self.done(self.service.settle(self.rows()[-1], True))
         self.assertAnswer(self.pay(label=label), 5075, 3)
         self.assertEqual(self.states(), ["done"])
+        # Now it did: the same request is a new payment.
+        self.assertAnswer(self.pay(label=label), 0, 0)
 
     def test_settled_without_a_sum(self) -> None:
         """Where the terminal named no sum that money can have, the person confirms the one that was asked for."""
