@@ -430,6 +430,32 @@ class WaitingTests(Scripted):
             patched.restore()
             self.assertEqual((self.successResultOf(due), self.let_through), (there, 1))
 
+    def test_there_while_given_up(self) -> None:
+        """An answer that comes at the moment at which it is given up counts, too."""
+
+        async def late() -> bool:
+            try:
+                return bool(await Deferred())
+            except CancelledError:
+                return True
+
+        self.patch(self.channel, "answers", late)
+        due = Deferred.fromCoroutine(self.asking.there(1))
+        self.pass_(1)
+        self.assertTrue(self.successResultOf(due))
+
+    def test_stopped(self) -> None:
+        """A stop leaves it open what became of a document, though it was not there twice."""
+        self.patch(self.channel, "probe", lambda *_: self.answer(iter((NOT_THERE,))))
+        self.asking.begin()
+        self.shop.clock.advance(ANSWERED_S - 2.5)
+        became = self.asking.became(7, lambda: b"bytes", LOST, lambda: self.answer(iter(())), False)
+        due: Deferred[Any] = Deferred.fromCoroutine(became)
+        self.pass_(1)
+        self.assertNoResult(due)
+        self.asking.stop()
+        self.assertIsInstance(self.successResultOf(due), Unknown)
+
     def test_pause(self) -> None:
         """A pause takes a second, if more than that is left; a stop ends it, and there is none afterwards."""
         self.asking.begin()
