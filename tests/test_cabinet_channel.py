@@ -384,17 +384,34 @@ class OfflineTests(OpenCase):
     def test_long_session(self) -> None:
         """However long the session is, the server's last document is found after a restart: each goes there once."""
         self.patch(offline_sessions, "PACKAGE", 3)
-        for arrived in (0, 1, 4, 5):
-            self.away(*(f"{arrived} {n}" for n in range(6)))
+        for arrived in (0, 1, 7, 8):
+            self.away(*(f"{arrived} {n}" for n in range(8)))
             before = self.standing_there()
             self.shop.rules(*[{"on": "any", "then": "accept"}] * arrived, {"on": "any", "then": "unreachable"})
             self.assertGreater(self.go("online"), 0)
             self.shop.crash()
             sent, there = self.shop.calls.count("sendChkV2"), self.standing_there()
             self.assertEqual(self.home(), 0, arrived)
-            self.assertEqual(self.standing_there() - before, 8)
-            self.assertEqual(self.shop.calls.count("sendChkV2") - sent, 8 - (there - before), arrived)
+            self.assertEqual(self.standing_there() - before, 10)
+            self.assertEqual(self.shop.calls.count("sendChkV2") - sent, 10 - (there - before), arrived)
             self.agree()
+
+    def test_silent_after_a_restart(self) -> None:
+        """After a restart the server has to say first what it has: a sale waits eight seconds for that, no more."""
+        self.shop.settings("one", offline_probe_before_receipt=True)
+        self.away("a")
+        self.shop.crash()
+        self.shop.rules({"on": "probe", "then": "accept"}, {"on": "probe", "then": "silent", "times": 0})
+        fiscal = {"task": 1, "receipt": sale(20)}
+        due = self.shop.asked({"ver": 6, "device": "one", "tag": "b", "type": 1, "fiscal": fiscal})
+        self.shop.clock.pump([0.5] * 15)
+        self.assertNoResult(due)
+        self.shop.clock.advance(0.5)
+        self.assertTrue(self.told(json.loads(self.successResultOf(due)))["info"]["isoffline"])
+        # A server that just cost a time-out is left alone for a while.
+        self.shop.clock.advance(31)
+        self.assertEqual(self.home(), 0)
+        self.agree()
 
     def standing_there(self) -> int:
         """How many documents the server has."""

@@ -278,6 +278,22 @@ class TimeTests(LinkCase):
         self.assertEqual(self.sell(20, "a")["res"], 0)
         self.assertEqual(self.ledger(), [("sale", 1000), ("sale", 2000)])
 
+    def test_end_takes_all_the_time(self) -> None:
+        """The closing is found when the caller's time is over: nothing is sold any more, and the repeat is online."""
+        self.offline(10)
+        self.shop.rules(
+            {"on": "any", "then": "accept"},
+            {"on": "any", "then": "lost_after"},
+            {"on": "probe", "then": "accept", "times": 3},
+            {"on": "probe", "then": "unreachable", "times": 17},
+        )
+        due = self.selling(20, "a")
+        self.shop.clock.pump([0.5] * 40)
+        answer = self.answer(due)
+        self.assertEqual((answer["res"], self.state()["online_status"]), (1084, 0))
+        self.assertEqual(self.sell(20, "a")["info"]["isoffline"], False)
+        self.assertEqual(self.ledger(), [("sale", 1000), ("sale", 2000)])
+
 
 class LostTests(LinkCase):
     """A session that began with a document whose answer was lost."""

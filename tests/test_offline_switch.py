@@ -134,6 +134,13 @@ class SwitchTests(SwitchCase):
         self.assertEqual((answer["res"], answer["res_action"]), (1050, 1))
         self.assertEqual(fresh.fiscal(18)["info"]["online_status"], 0)
 
+    def test_sent_once(self) -> None:
+        """Where it may not go offline, a document that could not be sent is not tried again by itself."""
+        self.shop.settings(offline_allowed=False)
+        self.shop.scenario({"on": "sale", "then": "unreachable"})
+        self.assertEqual(self.refused()["res"], 1050)
+        self.assertEqual(self.shop.ledger(kind="sale"), [])
+
     def refused(self) -> dict[str, Any]:
         """The answer to a sale that is not made."""
         answer = self.shop.sell(5)
