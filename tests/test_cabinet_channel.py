@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
 from dmtwisted.homecoming import Homecoming
-from dmtwisted.registers import collisions, kept, offline_sessions
+from dmtwisted.registers import collisions, kept, offline_sessions, totals
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.restored import NAME, Restored
@@ -635,6 +635,24 @@ class TakeoverTests(CabinetCase):
         self.assertIs(self.failureResultOf(changing, Refused).value.res, Res.SHIFT_MUST_BE_CLOSED)
         self.told(self.sell())
         self.agree()
+
+    def test_begun_by_another_protocol(self) -> None:
+        """A shift or an offline session that was begun by protocol A has to be ended by it first: 1100."""
+        for task in (0, 11):
+            self.told(self.do(task))
+        settling = self.shop.built()._collisions
+        for shift_open, offline, ended in (
+            (False, None, True),
+            (True, None, False),
+            (False, totals.Offline(first=1, since=0), False),
+        ):
+            state = self.state().copy()
+            state.shift_open, state.offline = shift_open, offline
+            first = Deferred.fromCoroutine(settling._first_state(state))
+            if ended:
+                self.assertEqual(self.successResultOf(first).chain, state.chain)
+            else:
+                self.assertIs(self.failureResultOf(first, Refused).value.res, Res.SHIFT_MUST_BE_CLOSED)
 
 
 class PairTests(CabinetCase):

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.registers import totals
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import OperationQuery, State, StoreFailed
 from tests.prro_shop import FIRST, PrroShop, keys
 from tests.shop import FailingStore, Shop, sale
 from tests.specification import promises
@@ -620,6 +620,15 @@ class LateArrivalTests(PrroCase):
                 self.assertEqual((answer["res"], answer["res_action"]), (1043, 3))
         arrive()
         self.assertEqual(self.sell(60, "b")["info"]["docno"], "3")
+
+    def test_another_program(self) -> None:
+        """The number is that of a document of another program: 1043, and the void sale stays void."""
+        self.late()
+        self.shop.far_end.books.registers[FIRST].next_local = 3
+        answer = self.sell(60, "b")
+        self.assertEqual((answer["res"], answer["res_action"]), (1043, 3))
+        rows = self.shop.done(self.shop.store.find_operations(OperationQuery(key="a"))).operations
+        self.assertEqual([row.state for row in rows], [State.REFUSED])
 
     def test_made_anew(self) -> None:
         """Once the number has gone to another document, the void one is forgotten."""
