@@ -306,7 +306,7 @@ class LostTests(LinkCase):
         self.assertEqual(self.sell(50, "a")["info"]["isoffline"], True)
         self.shop.rules()
         self.assertEqual(self.sell(10)["info"]["isoffline"], True)
-        self.shop.clock.pump([1] * 70)
+        self.shop.clock.pump([1] * 10)
         self.assertEqual(self.state()["online_status"], 0)
         self.assertEqual(self.ledger(), [("sale", 5000), ("sale", 5000), ("sale", 1000)])
 
