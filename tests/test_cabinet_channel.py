@@ -17,7 +17,7 @@ from dmtwisted.homecoming import Homecoming
 from dmtwisted.registers import collisions, kept, offline_sessions, totals
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.restored import NAME, Restored
+from dmtwisted.store.restored import NAME, Restored, read_mark
 from dmtwisted.store.values import OperationQuery, State
 from protocols.fiscal.cabinet.documents import mac_of
 from protocols.fiscal.crypto.signing import sign
@@ -732,10 +732,11 @@ class RestoredTests(OpenCase):
         self.shop.store._db.backup(self.backup)
 
     def test_nothing_missing(self) -> None:
-        """The same last document: it sells on."""
+        """The same last document: it sells on, and is not compared again."""
         self.told(self.sell())
         self.back_up()
         self.restore()
+        self.assertEqual(self.shop.done(read_mark(self.shop.store)).registers, ())
         self.told(self.sell())
         self.agree()
 
@@ -761,15 +762,16 @@ class RestoredTests(OpenCase):
         self.agree()
 
     def test_long_session(self) -> None:
-        """So may any of many, or none of them."""
+        """So may any of many."""
         self.patch(collisions, "MOST_COMPARED", 2)
         self.shop.rules(*GONE)
         for n in range(4):
             self.told(self.sell(10, f"{n}"))
         self.back_up()
-        for arrived in range(6):
-            self.shop.rules(*[{"on": "any", "then": "accept"}] * arrived, GONE[0], GONE[1])
-            self.go("online")
+        for arrived in range(1, 6):
+            self.shop.rules({"on": "any", "then": "accept"}, {"on": "any", "then": "unreachable"})
+            self.assertGreater(self.go("online"), 0)
+            self.assertEqual(len(self.shop.kinds()), 2 + arrived)
             self.shop.rules()
             self.restore()
             self.told(self.do(10))

@@ -573,11 +573,13 @@ class TaxServiceTests(PrroCase):
 class LateArrivalTests(PrroCase):
     """A document that was taken for void and arrives all the same."""
 
-    def late(self) -> Callable[[], None]:
+    def late(self, mark: str = "") -> Callable[[], None]:
         """Sell; the server says that it never saw the sale, and registers it then. What was stored of it."""
         record = self.shop.far_end.books.registers[FIRST]
         self.shop.rules({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
-        self.assertEqual(self.sell(50, "a")["res"], 1075)
+        bill = sale(50)
+        bill["rows"][0] |= {"code_a": mark} if mark else {}
+        self.assertEqual(self.do(1, "a", receipt=bill)["res"], 1075)
         self.shop.rules()
         stored = record.documents.pop(2)
         record.next_local = 2
@@ -608,6 +610,17 @@ class LateArrivalTests(PrroCase):
         self.assertEqual(self.shop.look_up("a", "one")["task_status"], 2)
         self.assertEqual(self.do(10)["info"]["summary"]["base_p"], 110.0)
         self.assertEqual(self.shop.kinds(), ["open", "sale", "sale"])
+
+    def test_mark(self) -> None:
+        """The excise mark of such a sale is free while it is void, and sold when it has arrived."""
+        self.shop.settings("one", marks_check="local")
+        # A register that doubts the link would ask for the time first.
+        self.shop.built()._channel._skew = 0.0
+        arrive = self.late("mark")
+        self.assertEqual(self.shop.done(self.shop.store.find_marks(["mark"])), [])
+        arrive()
+        self.assertEqual(self.sell(60, "b")["info"]["docno"], "3")
+        self.assertEqual([one.state for one in self.shop.done(self.shop.store.find_marks(["mark"]))], ["sold"])
 
     def test_not_explained(self) -> None:
         """Where no document of ours explains the number, it is 1043 and nothing changes, as often as it is tried."""
