@@ -540,6 +540,20 @@ class ClosingTests(SynchronousTestCase):
             self.assertEqual([entry.kind for entry in shop.ledger()], ["open", "sale", "z"], then)
             self.assertEqual(shop.fiscal(18)["info"]["shift_status"], 0, then)
 
+    def test_asked_about(self) -> None:
+        """The Z has its number, so the tax service is asked about the closing only."""
+        shop, asked = self.struck("lost_after"), list[int]()
+        channel = shop.built()._channel
+        probe = channel.probe
+
+        async def counted(number: int, sent: bytes) -> Any:
+            asked.append(number)
+            return await probe(number, sent)
+
+        self.patch(channel, "probe", counted)
+        self.assertEqual(result(shop.fiscal(11, "z")), (0, 0, 2))
+        self.assertEqual(asked, [4])
+
     def test_found(self) -> None:
         """The Z is found by its tag, with the totals of the shift."""
         for then, shop in self.each():

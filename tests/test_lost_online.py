@@ -21,7 +21,7 @@ from dmtwisted.registers.channels.interface import Absent, Accepted, Unknown
 from dmtwisted.registers.lost_online import begin_to_send, read_revocation, revocable
 from dmtwisted.results import Refused, Res
 from dmtwisted.store.restored import NAME, Restored
-from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.store.values import Intent, OperationQuery, OperationRow, State, StoreFailed
 from protocols.simulators.fiscal_rules import Last
 from tests.batch_desk import Blows
 from tests.prro_shop import FIRST, PrroShop, keys
@@ -648,6 +648,27 @@ class PowerCutTests(LostCase):
             answer = self.sell(50, "a")
             self.assertEqual((answer["res"], answer["info"]["isoffline"]), (0, True))
             self.check(arrived, f"{arrived=}")
+
+    def test_begin_of_an_earlier_version(self) -> None:
+        """A begin of which only the intent was stored is void: what was lost is asked about, and is there once."""
+        self.lose(arrived=True)
+        store: Any = self.shop.store
+
+        async def reserves(intent: Intent, _: object) -> None:
+            await store.reserve(intent)
+            raise StoreFailed("killed")
+
+        patched = self.patch(store, "conclude_at_once", reserves)
+        self.begin()
+        patched.restore()
+        self.shop.rules()
+        self.shop.crash()
+        answer = self.told(self.sell(50, "a"))
+        self.assertEqual((answer["task_status"], answer["info"]["docno"]), (2, "3"))
+        self.assertEqual(self.told(self.sell(60, "b"))["info"]["docno"], "4")
+        self.assertEqual(self.ledger(), [("sale", 5000), ("sale", 6000)])
+        n = self.shop.core.devices.by_name("one").row.n
+        self.assertEqual(self.shop.done(store.unresolved(n)), [])
 
     def test_killed_again_and_again(self) -> None:
         """A service that dies at each of its next writes, again and again, ends with one receipt."""

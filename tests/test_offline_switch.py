@@ -635,11 +635,19 @@ class LateArrivalTests(PrroCase):
         self.assertEqual(self.sell(60, "b")["info"]["docno"], "3")
 
     def test_another_program(self) -> None:
-        """The number is that of a document of another program: 1043, and the void sale stays void."""
+        """The number is that of a document of another program: 1043, sent once, and the void sale stays void."""
         self.late()
         self.shop.far_end.books.registers[FIRST].next_local = 3
+        channel, sent = self.shop.built()._channel, list[bytes]()
+        submit = channel.submit
+
+        async def counted(document: Any, bytes_: bytes) -> Any:
+            sent.append(bytes_)
+            return await submit(document, bytes_)
+
+        self.patch(channel, "submit", counted)
         answer = self.sell(60, "b")
-        self.assertEqual((answer["res"], answer["res_action"]), (1043, 3))
+        self.assertEqual((answer["res"], answer["res_action"], len(sent)), (1043, 3, 1))
         rows = self.shop.done(self.shop.store.find_operations(OperationQuery(key="a"))).operations
         self.assertEqual([row.state for row in rows], [State.REFUSED])
 

@@ -393,7 +393,7 @@ class LostAnswerTests(PrroCase):
             rows = self.shop.done(self.shop.store.find_operations(OperationQuery(key="a"))).operations
             kept, found = decode(rows[0].request), self.shop.core.clock.now() - 60_000 * dies
             told = {2: Doubt(given_up, found, later=True)}
-            self.assertEqual((kept.doubts, kept.way[2].answered), (told, found), dies)
+            self.assertEqual((kept.doubts, kept.way[2].answered, kept.renewed), (told, found, {}), dies)
 
     def test_every_kind(self) -> None:
         """Each kind of document survives a lost answer, the opening with its offline session."""
