@@ -14,10 +14,10 @@ from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
 from dmtwisted.homecoming import Homecoming
-from dmtwisted.registers import kept
+from dmtwisted.registers import collisions, kept, offline_sessions, totals
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.restored import NAME, Restored
+from dmtwisted.store.restored import NAME, Restored, read_mark
 from dmtwisted.store.values import OperationQuery, State
 from protocols.fiscal.cabinet.documents import mac_of
 from protocols.fiscal.crypto.signing import sign
@@ -381,6 +381,42 @@ class OfflineTests(OpenCase):
         told = [kind for kind in self.shop.kinds()[2:] if kind != "numbers"]
         self.assertEqual(told, ["offline_begin", *["sale"] * 12, "offline_end"] * 4)
 
+    def test_long_session(self) -> None:
+        """However long the session is, the server's last document is found after a restart: each goes there once."""
+        self.patch(offline_sessions, "PACKAGE", 3)
+        for arrived in (0, 1, 7, 8):
+            self.away(*(f"{arrived} {n}" for n in range(8)))
+            before = self.standing_there()
+            self.shop.rules(*[{"on": "any", "then": "accept"}] * arrived, {"on": "any", "then": "unreachable"})
+            self.assertGreater(self.go("online"), 0)
+            self.shop.crash()
+            sent, there = self.shop.calls.count("sendChkV2"), self.standing_there()
+            self.assertEqual(self.home(), 0, arrived)
+            self.assertEqual(self.standing_there() - before, 10)
+            self.assertEqual(self.shop.calls.count("sendChkV2") - sent, 10 - (there - before), arrived)
+            self.agree()
+
+    def test_silent_after_a_restart(self) -> None:
+        """After a restart the server has to say first what it has: a sale waits eight seconds for that, no more."""
+        self.shop.settings("one", offline_probe_before_receipt=True)
+        self.away("a")
+        self.shop.crash()
+        self.shop.rules({"on": "probe", "then": "accept"}, {"on": "probe", "then": "silent", "times": 0})
+        fiscal = {"task": 1, "receipt": sale(20)}
+        due = self.shop.asked({"ver": 6, "device": "one", "tag": "b", "type": 1, "fiscal": fiscal})
+        self.shop.clock.pump([0.5] * 15)
+        self.assertNoResult(due)
+        self.shop.clock.advance(0.5)
+        self.assertTrue(self.told(json.loads(self.successResultOf(due)))["info"]["isoffline"])
+        # A server that just cost a time-out is left alone for a while.
+        self.shop.clock.advance(31)
+        self.assertEqual(self.home(), 0)
+        self.agree()
+
+    def standing_there(self) -> int:
+        """How many documents the server has."""
+        return len([kind for kind in self.shop.kinds() if kind != "numbers"])
+
 
 class RevokeTests(OpenCase):
     """A sale whose answer was lost is made again offline; its online copy is deleted at the return."""
@@ -600,6 +636,24 @@ class TakeoverTests(CabinetCase):
         self.told(self.sell())
         self.agree()
 
+    def test_begun_by_another_protocol(self) -> None:
+        """A shift or an offline session that was begun by protocol A has to be ended by it first: 1100."""
+        for task in (0, 11):
+            self.told(self.do(task))
+        settling = self.shop.built()._collisions
+        for shift_open, offline, ended in (
+            (False, None, True),
+            (True, None, False),
+            (False, totals.Offline(first=1, since=0), False),
+        ):
+            state = self.state().copy()
+            state.shift_open, state.offline = shift_open, offline
+            first = Deferred.fromCoroutine(settling._first_state(state))
+            if ended:
+                self.assertEqual(self.successResultOf(first).chain, state.chain)
+            else:
+                self.assertIs(self.failureResultOf(first, Refused).value.res, Res.SHIFT_MUST_BE_CLOSED)
+
 
 class PairTests(CabinetCase):
     """Two registers at the same time."""
@@ -678,10 +732,11 @@ class RestoredTests(OpenCase):
         self.shop.store._db.backup(self.backup)
 
     def test_nothing_missing(self) -> None:
-        """The same last document: it sells on."""
+        """The same last document: it sells on, and is not compared again."""
         self.told(self.sell())
         self.back_up()
         self.restore()
+        self.assertEqual(self.shop.done(read_mark(self.shop.store)).registers, ())
         self.told(self.sell())
         self.agree()
 
@@ -704,6 +759,24 @@ class RestoredTests(OpenCase):
         self.restore()
         self.assertEqual(self.go("online"), 0)
         self.assertEqual(self.shop.kinds()[2:], ["offline_begin", "sale", "sale", "offline_end"])
+        self.agree()
+
+    def test_long_session(self) -> None:
+        """So may any of many."""
+        self.patch(collisions, "MOST_COMPARED", 2)
+        self.shop.rules(*GONE)
+        for n in range(4):
+            self.told(self.sell(10, f"{n}"))
+        self.back_up()
+        for arrived in range(1, 6):
+            self.shop.rules({"on": "any", "then": "accept"}, {"on": "any", "then": "unreachable"})
+            self.assertGreater(self.go("online"), 0)
+            self.assertEqual(len(self.shop.kinds()), 2 + arrived)
+            self.shop.rules()
+            self.restore()
+            self.told(self.do(10))
+        self.assertEqual(self.go("online"), 0)
+        self.assertEqual(self.shop.kinds()[2:], ["offline_begin", *["sale"] * 4, "offline_end"])
         self.agree()
 
 

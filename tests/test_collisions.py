@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from itertools import count, product
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.registers import asking
+from dmtwisted.registers.collisions import says_else
+from dmtwisted.requests import read_json, read_task
 from protocols.simulators import tax_service
 from protocols.simulators.scenario import Scenario
 from tests.shop import FailingStore, Shop, hurry, sale
@@ -537,6 +540,20 @@ class ClosingTests(SynchronousTestCase):
             self.assertEqual([entry.kind for entry in shop.ledger()], ["open", "sale", "z"], then)
             self.assertEqual(shop.fiscal(18)["info"]["shift_status"], 0, then)
 
+    def test_asked_about(self) -> None:
+        """The Z has its number, so the tax service is asked about the closing only."""
+        shop, asked = self.struck("lost_after"), list[int]()
+        channel = shop.built()._channel
+        probe = channel.probe
+
+        async def counted(number: int, sent: bytes) -> Any:
+            asked.append(number)
+            return await probe(number, sent)
+
+        self.patch(channel, "probe", counted)
+        self.assertEqual(result(shop.fiscal(11, "z")), (0, 0, 2))
+        self.assertEqual(asked, [4])
+
     def test_found(self) -> None:
         """The Z is found by its tag, with the totals of the shift."""
         for then, shop in self.each():
@@ -708,6 +725,23 @@ class OpenCollisionTests(SynchronousTestCase):
             self.assertEqual(result(self.shop.fiscal(11, TAG)), (1080, 3, 3))
             self.assertEqual(result(self.shop.fiscal(3, TAG, cash={"sum": 20})), (1080, 3, 3))
         self.assertEqual(len(self.shop.ledger()), 3)
+
+    def test_says_else(self) -> None:
+        """Other content is another fingerprint, unless a fiscal request of the same task leaves the content out."""
+        rows = self.shop.store.unresolved(self.shop.core.devices.by_name("test").row.n)
+        [known] = self.successResultOf(Deferred.fromCoroutine(rows))
+        for task, members, other in (
+            (1, {"fiscal": {"task": 1, "receipt": sale(20)}}, True),
+            (1, {"fiscal": {"task": 1}}, False),
+            (1, {"fiscal": {"task": 2}}, True),
+            (3, {"fiscal": {"task": 3, "cash": {"type": 0, "sum": 20}}}, True),
+            (3, {"fiscal": {"task": 3}}, False),
+            (1, {}, True),
+        ):
+            body = {"device": "test", "tag": TAG, "type": 1 if members else 0, **members}
+            request, one = read_task(read_json(json.dumps(body).encode())), msgspec.structs.replace(known, task=task)
+            told = [says_else(one, request, fingerprint) for fingerprint in (known.fingerprint, b"other")]
+            self.assertEqual(told, [False, other], members)
 
     def test_other_content_when_repaired(self) -> None:
         """1080 is the answer too when the collision is repaired on the way; afterwards the receipt is returned."""

@@ -213,6 +213,12 @@ class TimeTests(LinkCase):
         self.assertEqual(self.state()["online_status"], 0)
         self.assertEqual(self.ledger(), [*[("sale", 100)] * len(amounts), ("sale", 7700)])
 
+    def test_many(self) -> None:
+        """A server that takes packages at once gets all of them before the sale, which is online."""
+        self.offline(*[1.0] * (PACKAGE + 10))
+        self.assertEqual(self.sell(77)["info"]["isoffline"], False)
+        self.assertEqual(self.ledger(), [*[("sale", 100)] * (PACKAGE + 10), ("sale", 7700)])
+
     def test_dies_on_the_way(self) -> None:
         """The server answers the question and then takes a package without an answer: the sale is made offline.
 
@@ -271,6 +277,38 @@ class TimeTests(LinkCase):
         self.shop.rules()
         self.assertEqual(self.sell(20, "a")["res"], 0)
         self.assertEqual(self.ledger(), [("sale", 1000), ("sale", 2000)])
+
+    def test_end_takes_all_the_time(self) -> None:
+        """The closing is found when the caller's time is over: nothing is sold any more, and the repeat is online."""
+        self.offline(10)
+        self.shop.rules(
+            {"on": "any", "then": "accept"},
+            {"on": "any", "then": "lost_after"},
+            {"on": "probe", "then": "accept", "times": 3},
+            {"on": "probe", "then": "unreachable", "times": 17},
+        )
+        due = self.selling(20, "a")
+        self.shop.clock.pump([0.5] * 40)
+        answer = self.answer(due)
+        self.assertEqual((answer["res"], self.state()["online_status"]), (1084, 0))
+        self.assertEqual(self.sell(20, "a")["info"]["isoffline"], False)
+        self.assertEqual(self.ledger(), [("sale", 1000), ("sale", 2000)])
+
+
+class LostTests(LinkCase):
+    """A session that began with a document whose answer was lost."""
+
+    def test_not_while_it_waits(self) -> None:
+        """More has to be asked before such a session ends: the next sale is still offline, and the end follows."""
+        self.shop.settings("one", offline_after_lost_answer="revoke")
+        self.shop.built()._channel._skew = 0.0
+        self.shop.rules({"on": "sale", "then": "lost_after"}, *GONE)
+        self.assertEqual(self.sell(50, "a")["info"]["isoffline"], True)
+        self.shop.rules()
+        self.assertEqual(self.sell(10)["info"]["isoffline"], True)
+        self.shop.clock.pump([1] * 10)
+        self.assertEqual(self.state()["online_status"], 0)
+        self.assertEqual(self.ledger(), [("sale", 5000), ("sale", 5000), ("sale", 1000)])
 
 
 class PowerCutTests(LinkCase):

@@ -10,12 +10,18 @@ from itertools import count
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.documents import documents
 from dmtwisted.registers import asking, totals
+from dmtwisted.registers.bookkeeping import UNTAGGED
+from dmtwisted.registers.channels.interface import Absent, Accepted, Unknown
+from dmtwisted.registers.lost_online import begin_to_send, read_revocation, revocable
+from dmtwisted.results import Refused, Res
 from dmtwisted.store.restored import NAME, Restored
-from dmtwisted.store.values import OperationQuery, State
+from dmtwisted.store.values import Intent, OperationQuery, OperationRow, State, StoreFailed
 from protocols.simulators.fiscal_rules import Last
 from tests.batch_desk import Blows
 from tests.prro_shop import FIRST, PrroShop, keys
@@ -247,6 +253,89 @@ class RevokedTests(LostCase):
             self.assertEqual(noted["became"], became)
             if arrived:
                 self.assertEqual(noted["number"], self.shop.far_end.entries()[2].number)
+
+
+class DecisionTests(LostCase):
+    """One reason at a time."""
+
+    def test_may_be_made_again(self) -> None:
+        """Only one document may be: the last of an open shift, online, without a number, of a kind that can be
+        revoked, and with a tag of the caller's."""
+        self.lose(arrived=True)
+        register = self.shop.built()
+        n = self.shop.core.devices.by_name("one").row.n
+        lost: OperationRow = self.shop.done(self.shop.store.unresolved(n))[0]
+        state, kinds = register._books.state, register._channel.revocable
+        [row] = lost.documents
+        document = documents.decode(row.value)
+        self.assertEqual(revocable(lost, state, kinds), document)
+
+        def made(**members: Any) -> OperationRow:
+            return replace(lost, documents=[replace(row, value=documents.encode(replace(document, **members)))])
+
+        closed, offline = state.copy(), state.copy()
+        closed.shift_open = False
+        offline.offline = totals.Offline(first=3, since=0)
+        for why, operation, now, revoked in (
+            ("two documents", replace(lost, documents=[row, row]), state, kinds),
+            ("shift", lost, closed, kinds),
+            ("offline already", lost, offline, kinds),
+            ("made offline", made(offline=documents.OfflineMark("1.2.3")), state, kinds),
+            ("has a number", replace(lost, documents=[replace(row, fiscal_number="1")]), state, kinds),
+            ("kind", lost, state, kinds - {document.kind}),
+            ("not the last", made(number=document.number - 1), state, kinds),
+            ("tag", made(caller=replace(document.caller, untagged=True)), state, kinds),
+        ):
+            self.assertIsNone(revocable(operation, now, revoked), why)
+
+    def test_begin_to_send(self) -> None:
+        """What the tax service has under the begin's number decides its form; while that is unsure none is sent.
+
+        The journal says what became of the online copy, and a copy that was revoked stays so.
+        """
+        self.lose(arrived=True)
+        self.told(self.sell(50, "a"))
+        channel, n = self.shop.built()._channel, self.shop.core.devices.by_name("one").row.n
+        lost = self.shop.done(read_revocation(self.shop.store, n, UNTAGGED, 3))
+        other, unheard = Unknown("another document", Res.COLLISION_UNSOLVABLE), Unknown("no answer")
+        plain, revoking, copy = b"plain", lost.revoking, {"again": 4}
+        absent, revoked = {**copy, "became": "absent"}, {**copy, "became": "revoked", "number": "77"}
+        questions: list[tuple[int, bytes]] = []
+        answers: Iterator[Any] = iter(())
+
+        async def probe(number: int, sent: bytes) -> Any:
+            questions.append((number, sent))
+            return next(answers)
+
+        self.patch(channel, "probe", probe)
+        for found, form, noted in (
+            ([unheard], Res.COLLISION_NOT_REPAIRED, copy),
+            ([other, unheard], Res.COLLISION_NOT_REPAIRED, copy),
+            ([other, Absent()], Res.TAX_SERVICE_UNAVAILABLE, copy),
+            ([other, other], Res.COLLISION_UNSOLVABLE, copy),
+            ([Accepted("5")], plain, copy),
+            ([Absent()], plain, absent),
+            ([other, Accepted("77")], revoking, revoked),
+            ([Absent()], plain, revoked),
+        ):
+            answers = iter(found)
+            sending = Deferred.fromCoroutine(begin_to_send(self.shop.store, channel, lost, 3, plain))
+            if isinstance(form, Res):
+                self.assertIs(self.failureResultOf(sending, Refused).value.res, form)
+            else:
+                self.assertEqual(self.successResultOf(sending), form)
+            self.assertEqual(questions, [(3, plain), (3, lost.sent)][: len(found)])
+            self.assertEqual(self.lost_row()[1], noted)
+            questions.clear()
+
+    def test_no_begin(self) -> None:
+        """A begin that is no longer in the journal, or revokes nothing, needs a person: 1074."""
+        n = self.shop.core.devices.by_name("one").row.n
+        for first in (3, 9):
+            self.shop.rules(*GONE)
+            self.told(self.sell(10, f"{first}"))
+            reading = Deferred.fromCoroutine(read_revocation(self.shop.store, n, UNTAGGED, first))
+            self.assertIs(self.failureResultOf(reading, Refused).value.res, Res.COLLISION_UNSOLVABLE)
 
 
 class AtOnceTests(LostCase):
@@ -559,6 +648,27 @@ class PowerCutTests(LostCase):
             answer = self.sell(50, "a")
             self.assertEqual((answer["res"], answer["info"]["isoffline"]), (0, True))
             self.check(arrived, f"{arrived=}")
+
+    def test_begin_of_an_earlier_version(self) -> None:
+        """A begin of which only the intent was stored is void: what was lost is asked about, and is there once."""
+        self.lose(arrived=True)
+        store: Any = self.shop.store
+
+        async def reserves(intent: Intent, _: object) -> None:
+            await store.reserve(intent)
+            raise StoreFailed("killed")
+
+        patched = self.patch(store, "conclude_at_once", reserves)
+        self.begin()
+        patched.restore()
+        self.shop.rules()
+        self.shop.crash()
+        answer = self.told(self.sell(50, "a"))
+        self.assertEqual((answer["task_status"], answer["info"]["docno"]), (2, "3"))
+        self.assertEqual(self.told(self.sell(60, "b"))["info"]["docno"], "4")
+        self.assertEqual(self.ledger(), [("sale", 5000), ("sale", 6000)])
+        n = self.shop.core.devices.by_name("one").row.n
+        self.assertEqual(self.shop.done(store.unresolved(n)), [])
 
     def test_killed_again_and_again(self) -> None:
         """A service that dies at each of its next writes, again and again, ends with one receipt."""

@@ -14,7 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.registers import totals
 from dmtwisted.registers.channels import tax_service
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import OperationQuery, State, StoreFailed
 from tests.prro_shop import FIRST, PrroShop, keys
 from tests.shop import FailingStore, Shop, sale
 from tests.specification import promises
@@ -133,6 +133,13 @@ class SwitchTests(SwitchCase):
         answer = fresh.fiscal(0)
         self.assertEqual((answer["res"], answer["res_action"]), (1050, 1))
         self.assertEqual(fresh.fiscal(18)["info"]["online_status"], 0)
+
+    def test_sent_once(self) -> None:
+        """Where it may not go offline, a document that could not be sent is not tried again by itself."""
+        self.shop.settings(offline_allowed=False)
+        self.shop.scenario({"on": "sale", "then": "unreachable"})
+        self.assertEqual(self.refused()["res"], 1050)
+        self.assertEqual(self.shop.ledger(kind="sale"), [])
 
     def refused(self) -> dict[str, Any]:
         """The answer to a sale that is not made."""
@@ -566,11 +573,13 @@ class TaxServiceTests(PrroCase):
 class LateArrivalTests(PrroCase):
     """A document that was taken for void and arrives all the same."""
 
-    def late(self) -> Callable[[], None]:
+    def late(self, mark: str = "") -> Callable[[], None]:
         """Sell; the server says that it never saw the sale, and registers it then. What was stored of it."""
         record = self.shop.far_end.books.registers[FIRST]
         self.shop.rules({"on": "sale", "then": "lost_after"}, {"on": "probe", "then": "unreachable", "times": 0})
-        self.assertEqual(self.sell(50, "a")["res"], 1075)
+        bill = sale(50)
+        bill["rows"][0] |= {"code_a": mark} if mark else {}
+        self.assertEqual(self.do(1, "a", receipt=bill)["res"], 1075)
         self.shop.rules()
         stored = record.documents.pop(2)
         record.next_local = 2
@@ -602,6 +611,17 @@ class LateArrivalTests(PrroCase):
         self.assertEqual(self.do(10)["info"]["summary"]["base_p"], 110.0)
         self.assertEqual(self.shop.kinds(), ["open", "sale", "sale"])
 
+    def test_mark(self) -> None:
+        """The excise mark of such a sale is free while it is void, and sold when it has arrived."""
+        self.shop.settings("one", marks_check="local")
+        # A register that doubts the link would ask for the time first.
+        self.shop.built()._channel._skew = 0.0
+        arrive = self.late("mark")
+        self.assertEqual(self.shop.done(self.shop.store.find_marks(["mark"])), [])
+        arrive()
+        self.assertEqual(self.sell(60, "b")["info"]["docno"], "3")
+        self.assertEqual([one.state for one in self.shop.done(self.shop.store.find_marks(["mark"]))], ["sold"])
+
     def test_not_explained(self) -> None:
         """Where no document of ours explains the number, it is 1043 and nothing changes, as often as it is tried."""
         record = self.shop.far_end.books.registers[FIRST]
@@ -613,6 +633,23 @@ class LateArrivalTests(PrroCase):
                 self.assertEqual((answer["res"], answer["res_action"]), (1043, 3))
         arrive()
         self.assertEqual(self.sell(60, "b")["info"]["docno"], "3")
+
+    def test_another_program(self) -> None:
+        """The number is that of a document of another program: 1043, sent once, and the void sale stays void."""
+        self.late()
+        self.shop.far_end.books.registers[FIRST].next_local = 3
+        channel, sent = self.shop.built()._channel, list[bytes]()
+        submit = channel.submit
+
+        async def counted(document: Any, bytes_: bytes) -> Any:
+            sent.append(bytes_)
+            return await submit(document, bytes_)
+
+        self.patch(channel, "submit", counted)
+        answer = self.sell(60, "b")
+        self.assertEqual((answer["res"], answer["res_action"], len(sent)), (1043, 3, 1))
+        rows = self.shop.done(self.shop.store.find_operations(OperationQuery(key="a"))).operations
+        self.assertEqual([row.state for row in rows], [State.REFUSED])
 
     def test_made_anew(self) -> None:
         """Once the number has gone to another document, the void one is forgotten."""

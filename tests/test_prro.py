@@ -26,10 +26,11 @@ from dmtwisted.registers.channels.breaker import Breaker
 from dmtwisted.registers.channels.interface import IFiscalChannel
 from dmtwisted.registers.channels.protocol_a import refusal_of
 from dmtwisted.registers.channels.proven import Proven
+from dmtwisted.registers.kept import Doubt, decode
 from dmtwisted.registers.prro.register import to_server
 from dmtwisted.registers.prro.settings import PrroSettings
 from dmtwisted.results import Refused, Res
-from dmtwisted.store.values import StoreFailed
+from dmtwisted.store.values import OperationQuery, StoreFailed
 from dmtwisted.wording import wording
 from protocols.errors import NotReached, Silent, WireError
 from protocols.fiscal import verdicts
@@ -375,6 +376,24 @@ class LostAnswerTests(PrroCase):
         self.assertEqual(self.shop.look_up("a", "one")["info"]["doccode"], PURCHASE)
         self.assertTold(self.sell(60, "b"), 0)
         self.assertEqual(self.shop.kinds(), ["open", "sale", "sale"])
+
+    def test_kept_with_it(self) -> None:
+        """The journal keeps when an answer was given up, and when the document was found without its caller."""
+        hurry(self)
+        for dies in (False, True):
+            self.setUp()
+            self.shop.rules({"on": "sale", "then": "lost_after", "delay_ms": 1000})
+            self.shop.asked({"device": "one", "tag": "a", "type": 1, "fiscal": {"task": 1, "receipt": sale(50)}})
+            self.shop.clock.advance(0.5 if dies else 1)
+            given_up = 0 if dies else self.shop.core.clock.now()
+            if dies:
+                self.shop.crash()
+            self.shop.clock.advance(60)
+            self.assertTold(self.shop.look_up("a", "one"), 0)
+            rows = self.shop.done(self.shop.store.find_operations(OperationQuery(key="a"))).operations
+            kept, found = decode(rows[0].request), self.shop.core.clock.now() - 60_000 * dies
+            told = {2: Doubt(given_up, found, later=True)}
+            self.assertEqual((kept.doubts, kept.way[2].answered, kept.renewed), (told, found, {}), dies)
 
     def test_every_kind(self) -> None:
         """Each kind of document survives a lost answer, the opening with its offline session."""

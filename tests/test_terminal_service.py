@@ -13,11 +13,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.requests import PayTask
 from dmtwisted.results import Action, Refused, Res, in_language
-from dmtwisted.store.values import OperationQuery, OperationRow, State
+from dmtwisted.store.values import OperationQuery, OperationRow, State, StoreFailed
 from dmtwisted.terminals.answers import broken_off, info_of, masked, nothing_sent
 from dmtwisted.terminals.interface import NAMES, Approved, Declined, Order, Verdict
+from dmtwisted.terminals.journal import Operation, Record
 from dmtwisted.terminals.orders import label_of, order_of, same_order
 from dmtwisted.terminals.service import Caller, TerminalService
+from dmtwisted.terminals.sums import AnotherSum
 from protocols.errors import Garbled, LineLost, NotReached, Silent
 from tests.shop import Shop
 from tests.specification import promises
@@ -414,8 +416,103 @@ class JournalTests(PosCase):
         answer = self.ended(due)
         self.assertEqual((answer["res"], answer["res_action"]), (1082, 2))
         self.shop.store.broken = False
+        # Another service may have the terminal: what is kept here is stored in its turn only.
+        self.now(self.service.state())
+        self.assertEqual(self.rows()[0].state, State.INTENDED)
+        self.shop.scenario({"on": "probe", "then": "silent", "times": 0}, device="pos")
+        self.now(self.service.resolve())
+        self.assertEqual(self.rows()[0].state, State.DONE)
         again = self.pay(label="order 1", search=2)
         self.assertEqual((again["res"], again["task_status"], self.taken()), (0, 2, [10_000]))
+
+    @shows("rule 1")
+    def test_never_sent(self) -> None:
+        """What a failure of the store kept from being sent was not taken, though the terminal cannot be asked."""
+        note = self.shop.store.note
+
+        async def stored(n: int, request: bytes) -> None:
+            await note(n, request)
+            raise StoreFailed("disk is full")
+
+        patched = self.patch(self.shop.store, "note", stored)
+        answer = self.pay(label="order 1")
+        patched.restore()
+        self.assertEqual((answer["res"], answer["res_action"]), (1082, 1))
+        self.shop.scenario({"on": "probe", "then": "silent", "times": 0}, device="pos")
+        again = self.pay(17, "order 1")
+        self.assertEqual((again["res"], again["res_action"], self.taken()), (5014, 1, []))
+
+    def begun(self, task: int, label: str = "") -> Operation:
+        """An operation over 5.00 that the journal has, of which nothing was sent yet."""
+        caller = Caller("pos", "till", "", label_of(label), "uk")
+        operation: Operation = self.now(self.service._journal.begin(task, Record(Order(task, "u", sum=500), caller)))
+        return operation
+
+    def now(self, work: Any) -> Any:
+        """What comes of ``work``."""
+        return self.ended(Deferred.fromCoroutine(work))
+
+    def test_held(self) -> None:
+        """A verdict that the terminal may still take back is stored: its operation stays open, and unheard.
+
+        Its end is stored as what was sent; a refusal is returned as it is stored.
+        """
+        journal, operation, verdict = self.service._journal, self.begun(1), Approved(sum=500, rrn="7")
+        self.now(journal.hold(operation, verdict))
+        [held] = self.now(journal.open_ones())
+        record = held.record
+        self.assertEqual((held.n, held.open, record.sent, record.unheard), (operation.n, True, True, True))
+        self.assertEqual(record.verdict, verdict)
+        self.now(journal.end(operation, verdict))
+        self.assertEqual(self.now(journal.open_ones()), [])
+        record = self.now(journal.now(operation)).record
+        self.assertEqual((record.sent, record.unheard, record.verdict), (True, False, verdict))
+        never = self.begun(1)
+        closed = self.now(journal.close(never, Refused(Res.REQUEST_NOT_TAKEN)))
+        self.assertEqual((closed, closed.open), (self.now(journal.now(never)), False))
+
+    def test_left_out(self) -> None:
+        """A stored record that says no more was not sent, and nobody waits for its answer."""
+        stored = json.loads(msgspec.json.encode(self.begun(1).record))
+        self.assertEqual(set(stored), {"order", "caller"})
+        record = msgspec.json.decode(json.dumps(stored), type=Record)
+        self.assertEqual((record.sent, record.unheard), (False, False))
+
+    def test_counts_as_charged(self) -> None:
+        """An approval has moved money, with numbers or without; what stopped at its card, only with one of them."""
+        for n, (task, approved, charged) in enumerate(
+            (
+                (1, Approved(sum=500), True),
+                (6, Approved(sum=500), False),
+                (6, Approved(sum=500, rrn="7"), True),
+                (6, Approved(sum=500, cancelid="7"), True),
+            )
+        ):
+            self.now(self.service._journal.end(self.begun(task, f"{n}"), approved))
+            found = self.now(self.service._journal.charged(1, label_of(f"{n}")))
+            self.assertEqual(found is not None, charged, n)
+
+    def test_settled(self) -> None:
+        """What a person has decided outweighs the sum that the terminal named before: later ends are stored."""
+        journal, operation = self.service._journal, self.begun(1)
+        for settled in (False, True, False):
+            if settled:
+                self.now(journal.settle(operation, Declined.of(Res.REQUEST_NOT_TAKEN)))
+                operation = self.now(journal.now(operation))
+                self.assertEqual(self.now(journal.end(operation, Approved(sum=500))), Approved(sum=500))
+            else:
+                ending = Deferred.fromCoroutine(journal.end(operation, Approved(sum=501)))
+                self.failureResultOf(ending, AnotherSum)
+
+    def test_recalled(self) -> None:
+        """A driver learns from the latest 20 operations that are at most seven days old, the latest first."""
+        journal = self.service._journal
+        for n in range(21):
+            self.now(journal.sent(self.begun(1), b"%d" % n))
+        latest = [b"%d" % n for n in range(20, 0, -1)]
+        for seconds, recalled in ((0, latest), (7 * 86_400, latest), (0.125, [])):
+            self.shop.clock.advance(seconds)
+            self.assertEqual(self.now(journal.snapshots()), recalled)
 
     def test_part_of_something_larger(self) -> None:
         """A batch pays by a label of its own, and finds the outcome by it."""

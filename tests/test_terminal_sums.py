@@ -9,6 +9,7 @@ import msgspec
 from twisted.trial.unittest import SynchronousTestCase
 
 from dmtwisted.results import Action, Res
+from dmtwisted.store.values import StoreFailed
 from dmtwisted.terminals.interface import Approved, Declined, Order, Task
 from dmtwisted.terminals.journal import operation_of
 from dmtwisted.terminals.sums import LESS, AnotherSum, checked
@@ -17,6 +18,10 @@ from protocols.terminals.amounts import NOT_A_SUM, signed
 from tests.test_nexo_driver import NexoDesk
 from tests.test_privatbank_driver import PrivatbankDesk
 from tests.test_zvt_driver import ZvtDesk
+
+
+async def _full(*_: object) -> None:
+    raise StoreFailed("disk is full")
 
 
 def asked(task: int = Task.PAYMENT, sum: int = 10_000, **more: Any) -> Order:
@@ -101,6 +106,16 @@ class StoredTests(PrivatbankDesk):
         row = self.rows()[-1]
         self.assertEqual((str(row.state), row.res), ("done", 5075))
 
+    def test_settled_and_repeated(self) -> None:
+        """What a person confirmed reached no caller: where lost answers are returned, the repeat gets it."""
+        self.service.driver.return_lost_answer = True
+        label = self.other()
+        self.done(self.service.settle(self.rows()[-1], True))
+        self.assertAnswer(self.pay(label=label), 5075, 3)
+        self.assertEqual(self.states(), ["done"])
+        # Now it did: the same request is a new payment.
+        self.assertAnswer(self.pay(label=label), 0, 0)
+
     def test_settled_without_a_sum(self) -> None:
         """Where the terminal named no sum that money can have, the person confirms the one that was asked for."""
         label = self.other("sum:nan")
@@ -140,6 +155,20 @@ class StoredTests(PrivatbankDesk):
         other = operation_of(self.rows()[-1]).record.other
         assert other is not None
         self.assertEqual(other.sum, 10_001)
+
+    def test_late_and_not_stored(self) -> None:
+        """A late approval that the store did not take is stored before its label is looked up: nobody pays twice."""
+        label = str(uuid4())
+        self.pay(sum=1)
+        self.rule("payment", "lost_before")
+        self.assertAnswer(self.pay(label=label), 5014, 1)
+        row = operation_of(self.rows()[-1])
+        patched = self.patch(self.store, "conclude", _full)
+        self.service._recovery.late(row.record.order.uid, Approved(sum=10_000, rrn="1"))
+        patched.restore()
+        self.assertEqual((len(self.flushLoggedErrors(StoreFailed)), self.states()[-1]), (1, "refused"))
+        self.assertAnswer(self.pay(label=label, search=2), 0, 0)
+        self.assertEqual(self.states()[-1], "done")
 
     def test_refund_and_cancel(self) -> None:
         """A refund or a cancel over another sum is no success either."""
