@@ -139,11 +139,14 @@ class FiguresTests(SynchronousTestCase):
     def test_settled(self) -> None:
         """However old the receipt that is taken back: each look shows what one shows that reads the whole day."""
         dice = random.Random(3)
+        self.shop = Shop(self, whole=True)
+        self.figures = Figures(self.shop.store, self.shop.core.clock)
         devices = ["test", "till 2", "till 3"]
-        for device in devices[1:]:
-            self.shop.add(device)
+        for device in devices:
+            if device != "test":
+                self.shop.add(device)
             self.shop.open_shift(device)
-        back = 0
+        back = paid_by_card = 0
         for _ in range(120):
             self.shop.clock.advance(dice.randrange(10, 400))
             device, lot = dice.choice(devices), dice.random()
@@ -151,11 +154,17 @@ class FiguresTests(SynchronousTestCase):
                 self.shop.fiscal(1, device=device, receipt=paid("5", (0, "5")))
             elif lot < 0.7:
                 back += self.shop.fiscal(17, device=device)["res"] == 0
+            elif lot < 0.8:
+                paying = self.shop.asked({"device": "pos", "type": 3, "pay": {"task": 1, "sum": 10}})
+                while not paying.called:
+                    self.shop.clock.advance(dice.random())
+                paid_by_card += 1
             else:
                 again = Figures(self.shop.store, self.shop.core.clock)
                 whole = self.successResultOf(ensureDeferred(again.of([TODAY])))[TODAY]
                 self.assertEqual(_sorted(self.day()), _sorted(whole))
         self.assertGreater(back, 5)
+        self.assertEqual(sum(map(len, self.part().cards)), paid_by_card)
 
     def test_keeps_sums(self) -> None:
         """A page that is open all day costs no memory for each receipt."""

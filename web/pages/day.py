@@ -97,6 +97,15 @@ class Part:
     refused: Counter[int] = field(default_factory=Counter)
     """By result code."""
 
+    def copy(self, fresh: Container[int]) -> Part:
+        """The same, to whose ``fresh`` hours something can be added: the waits of the others are shared."""
+        tax, cards = (
+            [waits[:] if hour in fresh else waits for hour, waits in enumerate(all_of)]
+            for all_of in (self.tax, self.cards)
+        )
+        counts = [*self.sales], [*self.returns], [*self.sold], [*self.returned]
+        return Part(*counts, {name: [*sums] for name, sums in self.paid.items()}, tax, cards, Counter(self.refused))
+
     def add(self, other: Part) -> None:
         """Add what another device did, or the same one on another day."""
         for name in ("sales", "returns", "sold", "returned", "tax", "cards"):
@@ -261,14 +270,14 @@ class _Reading:
 
     def figures(self, now: int) -> Day:
         """The day as far as it was read."""
-        counted: dict[Key, Part] = {}
-        for key, part in self.settled.items():
-            counted.setdefault(key, Part()).add(part)
+        fresh = {one.hour for one in self.ended.values()}
+        counted = {key: part.copy(fresh) for key, part in self.settled.items()}
         _count(counted, self.papers, self.ended, self.reversed)
         parts: dict[Key, Part] = {}
         for (device_n, fiscal), part in counted.items():
-            known = self.makes.get(device_n) if fiscal is None else fiscal
-            parts.setdefault((device_n, known), Part()).add(part)
+            key = device_n, self.makes.get(device_n) if fiscal is None else fiscal
+            if parts.setdefault(key, part) is not part:
+                parts[key].add(part)
         return Day(now, parts, tuple(self._away()), len(self.unread))
 
     def _away(self) -> Iterable[Away]:
