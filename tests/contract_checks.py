@@ -20,6 +20,8 @@ _SLOW = (
     *("/reprint", "/slip", "/strip", "/picture"),
     # Certificates and keys are opened in a process of their own, which takes time to start.
     *("/tls", "/certificate", "/prro/sign", "/diagnostics"),
+    # A process that stands back behind all others makes a backup, and the answer says what came of it.
+    "/doctor/fix",
 )
 """Paths that wait for something; none of them makes a till wait."""
 
