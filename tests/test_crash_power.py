@@ -248,6 +248,14 @@ class DiskTests(SynchronousTestCase):
         log.write_bytes(b"x")
         self.assertEqual(disk.differs(state), [str(log)])
 
+    def test_died_before(self) -> None:
+        """A process that died before its call did nothing: what it wanted has only a place in its memory."""
+        state = self.top / "state"
+        state.mkdir()
+        name = hexed(str(state / "a"))
+        lines = [f"7 openat(AT_FDCWD<{name}>, 0x7fa5, O_RDWR|O_CREAT) = ?", f"7 write(3<{name}>, 0x7fa6, 9) = ?"]
+        self.assertEqual(self.played(state, *lines).differs(state), [])
+
     def test_moved_on_return(self) -> None:
         """A process may die while it asks for its place in a file."""
         state = self.top / "state"
