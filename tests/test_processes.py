@@ -98,7 +98,7 @@ class ThreadedProcessTests(TestCase):
     async def test_killed(self) -> None:
         """A child that does not end is ended."""
         keeper, child = self.begun("import time; print('ready', flush=True); time.sleep(600)")
-        # Wine can leave a process for ever that is ended while it starts.
+        # It is to be ended while it runs, not while the system starts it.
         await keeper.heard
         child.signalProcess("KILL")
         self.assertIsInstance(await keeper.ended, ProcessTerminated)

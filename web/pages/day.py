@@ -70,6 +70,7 @@ Waits: TypeAlias = "array[int]"
 """Milliseconds that somebody waited, each of one document or payment."""
 
 LONGEST_WAIT = (1 << 32) - 1
+"""The longest of them that is kept."""
 
 
 def _hours() -> list[int]:
