@@ -19,6 +19,7 @@ from twisted.python import usage
 from twisted.trial.unittest import SynchronousTestCase
 
 import dmtwisted.lab.crash.crew as crew_module
+import dmtwisted.lab.crash.rounds as rounds_module
 from dmtwisted.lab.children import BenchFailed, NotStarted
 from dmtwisted.lab.crash.books import (
     DONE,
@@ -42,9 +43,10 @@ from dmtwisted.lab.crash.carrying import POINTS as BESIDE
 from dmtwisted.lab.crash.command import CrashlabOptions, run
 from dmtwisted.lab.crash.crew import Crew, Part, parts, parts_on_cabinet
 from dmtwisted.lab.crash.databases import Ground
-from dmtwisted.lab.crash.parent import REACTOR, Parent, import_ahead, nothing_to_inherit
-from dmtwisted.lab.crash.rounds import VOLLEY, Tally, as_json, blows, pairs_of, plan, table
-from dmtwisted.lab.crash.shop import Shop
+from dmtwisted.lab.crash.parent import REACTOR, Forked, Parent, import_ahead, nothing_to_inherit
+from dmtwisted.lab.crash.rounds import VOLLEY, Lab, Round, Tally, as_json, blows, pairs_of, plan, table
+from dmtwisted.lab.crash.scenes import Scene
+from dmtwisted.lab.crash.shop import KilledService, Shop
 from dmtwisted.lab.crash.wired import MACHINES, WiredShop, WiredTask, compare_register, moments
 from dmtwisted.lab.mailbox import Mailbox
 from dmtwisted.store.migrate import upgrade
@@ -522,6 +524,83 @@ class CrewTests(SynchronousTestCase):
         with self.assertRaises(KeyboardInterrupt):
             crew.work(1)
         self.assertLessEqual(sum(row.killed for row in crew.score()), 1)
+
+
+class _Process(Forked):
+    """A process that comes to a point as soon as it starts, if it is ordered to die there."""
+
+    def __init__(self, parent: Parent) -> None:
+        super().__init__(parent, 1)
+        self._orders = parent.orders
+        self.status: int | None = None
+        self.reach()
+
+    def reach(self) -> None:
+        if self._orders.exists():
+            self._orders.rename(f"{self._orders}.struck")
+            self.status = -9
+
+    def poll(self) -> int | None:
+        return self.status
+
+
+class _Starting(KilledService):
+    """A service of such processes, which is ready unless it is dead."""
+
+    ends_by_itself = False
+
+    def spawn(self) -> None:
+        self.process = self._process = _Process(self._parent)
+        if self.ends_by_itself:
+            self.process.status = 1
+
+    def _ready(self) -> bool:
+        return not self.dead
+
+
+class _EmptyShop(Shop):
+    """A shop without work, whose books agree."""
+
+    def calm(self) -> None:
+        pass
+
+    def at_home(self) -> bool:
+        return True
+
+    rested = all_told = all_heard = at_home
+
+    def compare(self) -> None:
+        pass
+
+
+class SecondDeathTests(SynchronousTestCase):
+    """A point that is reached only after a restart."""
+
+    def tally(self, ends_by_itself: bool = False) -> Tally:
+        """What comes of one round, in which the second death meets a service that is not ready yet."""
+        shop = _EmptyShop(folder_of(self))
+        shop.service = service = _Starting(shop.parent, shop.state, 1)
+        service.log.touch()
+        service.spawn()
+
+        def play(_: Shop) -> None:
+            service.ends_by_itself = ends_by_itself
+            service.process.reach()
+
+        scene = Scene("a scene", play, {"payment.never-sent": 1}, {"payment.never-sent": "payment.intent-stored"})
+        self.patch(rounds_module, "EVERY", (scene,))
+        found: list[Tally] = []
+        Lab(shop, found, Event()).at_points([Round("a scene", "payment.never-sent", 1)])
+        return found[0]
+
+    def test_before_ready(self) -> None:
+        """It may be reached before the service is seen ready: that is the kill that was ordered."""
+        self.assertEqual(self.tally(), Tally("a scene", "payment.never-sent", rounds=1, killed=1))
+
+    def test_does_not_start(self) -> None:
+        """A service that ends by itself instead is a finding."""
+        with self.assertRaises(NotStarted):
+            self.tally(ends_by_itself=True)
 
 
 class ParentTests(SynchronousTestCase):
