@@ -543,6 +543,9 @@ class _Process(Forked):
     def poll(self) -> int | None:
         return self.status
 
+    def kill(self) -> None:
+        self.status = -9
+
 
 class _Starting(KilledService):
     """A service of such processes, which is ready unless it is dead."""
@@ -596,6 +599,17 @@ class SecondDeathTests(SynchronousTestCase):
     def test_before_ready(self) -> None:
         """It may be reached before the service is seen ready: that is the kill that was ordered."""
         self.assertEqual(self.tally(), Tally("a scene", "payment.never-sent", rounds=1, killed=1))
+
+    def test_only_once(self) -> None:
+        """Where the power fails, a service that has died at its point is not killed once more after its start."""
+        shop = _EmptyShop(folder_of(self))
+        service = _Starting(shop.parent, shop.state, 1)
+        service.order("payment.intent-stored")
+        service.spawn()
+        service.follow()
+        service.spawn()
+        service.follow()
+        self.assertFalse(service.dead)
 
     def test_does_not_start(self) -> None:
         """A service that ends by itself instead is a finding."""

@@ -232,7 +232,7 @@ class KilledService(ForkedChild):
 
     def follow(self) -> None:
         """Die too, if another process of it has carried out the order."""
-        if self._followed != self._nonce and not self.dead and Path(f"{self._orders}.struck").exists():
+        if self._followed != self._nonce and Path(f"{self._orders}.struck").exists():
             self._followed = self._nonce
             self.kill()
 
