@@ -562,7 +562,9 @@ class _Starting(KilledService):
 
 
 class _EmptyShop(Shop):
-    """A shop without work, whose books agree."""
+    """A shop without work, whose books differ as often as wanted."""
+
+    differ = 0
 
     def calm(self) -> None:
         pass
@@ -573,7 +575,30 @@ class _EmptyShop(Shop):
     rested = all_told = all_heard = at_home
 
     def compare(self) -> None:
-        pass
+        if self.differ:
+            self.differ -= 1
+            self.found.add(Findings(lost=["the numbers"]))
+
+
+class ComparedAgainTests(SynchronousTestCase):
+    """Books that differ are compared once more."""
+
+    def lost(self, times: int) -> int:
+        """What is lost in a round after which the books differ so many times."""
+        self.patch(rounds_module, "SECOND_LOOK", 0)
+        shop = _EmptyShop(folder_of(self))
+        shop.service = service = _Starting(shop.parent, shop.state, 1)
+        service.spawn()
+        shop.differ = times
+        scene = Scene("a scene", lambda _: service.process.reach(), {"task.before-answer": 1})
+        self.patch(rounds_module, "EVERY", (scene,))
+        found: list[Tally] = []
+        Lab(shop, found, Event()).at_points([Round("a scene", "task.before-answer", 1)])
+        return found[0].lost
+
+    def test_in_flight(self) -> None:
+        """What the service was doing meanwhile is no finding; what stays is one."""
+        self.assertEqual([self.lost(1), self.lost(2)], [0, 1])
 
 
 class SecondDeathTests(SynchronousTestCase):
