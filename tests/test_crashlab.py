@@ -580,25 +580,40 @@ class _EmptyShop(Shop):
             self.found.add(Findings(lost=["the numbers"]))
 
 
-class ComparedAgainTests(SynchronousTestCase):
-    """Books that differ are compared once more."""
+class BusyMachineTests(SynchronousTestCase):
+    """What a busy machine makes of a round is no finding."""
 
-    def lost(self, times: int) -> int:
-        """What is lost in a round after which the books differ so many times."""
+    def tally(self, differ: int = 0, reached: int = 1) -> Tally:
+        """What comes of one round.
+
+        :param differ: how often the books differ after it.
+        :param reached: the point is reached when the scene is played for this time.
+        """
         self.patch(rounds_module, "SECOND_LOOK", 0)
+        self.patch(rounds_module, "STRIKE_PATIENCE", 0)
         shop = _EmptyShop(folder_of(self))
         shop.service = service = _Starting(shop.parent, shop.state, 1)
         service.spawn()
-        shop.differ = times
-        scene = Scene("a scene", lambda _: service.process.reach(), {"task.before-answer": 1})
-        self.patch(rounds_module, "EVERY", (scene,))
+        shop.differ = differ
+        plays: list[Shop] = []
+
+        def play(shop: Shop) -> None:
+            plays.append(shop)
+            if len(plays) == reached:
+                service.process.reach()
+
+        self.patch(rounds_module, "EVERY", (Scene("a scene", play, {"task.before-answer": 1}),))
         found: list[Tally] = []
         Lab(shop, found, Event()).at_points([Round("a scene", "task.before-answer", 1)])
-        return found[0].lost
+        return found[0]
 
     def test_in_flight(self) -> None:
-        """What the service was doing meanwhile is no finding; what stays is one."""
-        self.assertEqual([self.lost(1), self.lost(2)], [0, 1])
+        """What the service was doing while books were compared is none; what stays is one."""
+        self.assertEqual([self.tally(differ=times).lost for times in (1, 2)], [0, 1])
+
+    def test_another_way(self) -> None:
+        """A scene that goes another way is played again, but not for ever."""
+        self.assertEqual([self.tally(reached=time).good for time in (3, 4)], [True, False])
 
 
 class SecondDeathTests(SynchronousTestCase):
