@@ -543,8 +543,8 @@ class _Process(Forked):
     def poll(self) -> int | None:
         return self.status
 
-    def kill(self) -> None:
-        self.status = -9
+    def _signal(self, number: int) -> None:
+        self.status = -number
 
 
 class _Starting(KilledService):
