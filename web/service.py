@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import json
 import os
 import signal
@@ -27,6 +26,7 @@ from dmtwisted.config import CALLED, Config, LogConfig, ServerConfig, place_of
 from dmtwisted.store.interface import IStore
 from dmtwisted.system.log_files import LogFiles
 from dmtwisted.system.logs import LineObserver, open_observer
+from dmtwisted.system.memory import rarely_collect, return_large_blocks
 from dmtwisted.system.notify import Notifier
 from dmtwisted.system.output import take_any_letter
 from dmtwisted.system.owners import taken
@@ -172,7 +172,8 @@ class WholeService(Service):
         if self._log_files is not None:
             self._log_files.start()
         self._ports = [self._adopt(listening) for listening in self._listening]
-        _settle_memory()
+        rarely_collect()
+        return_large_blocks()
         bound: list[Any] = [port.getHost() for port in self._ports]
         hosts: dict[str, int] = {address.host: address.port for address in bound}
         scheme = "http" if self._core.certificate is None else "https"
@@ -300,16 +301,6 @@ def _has_terminal() -> bool:
     except OSError:
         return False
     return True
-
-
-def _settle_memory() -> None:
-    """Exclude the objects of the start from garbage collection, and collect the rest rarely.
-
-    Tasks leave few cycles, so rare collections keep pauses out of sales (docs/performance.md).
-    """
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
-    gc.enable()
 
 
 def _is_exposed(hosts: Iterable[str]) -> bool:

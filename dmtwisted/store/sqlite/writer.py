@@ -9,7 +9,6 @@ output, and ends when its input does.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sqlite3
@@ -29,6 +28,7 @@ from dmtwisted.store.sqlite.lists import Lists, Question, is_list
 from dmtwisted.store.sqlite.wire import DONE, FAILED, READY, TABLE, TAKEN, Deframer, Verb, frame, pack
 from dmtwisted.store.sqlite.write_back import LONGEST, WriteBack
 from dmtwisted.store.values import NameTaken
+from dmtwisted.system.memory import rarely_collect
 
 PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -86,12 +86,6 @@ def _give_up(why: str) -> NoReturn:
     """End with the file still open: closing it would bring the log into it, and a damaged file must not change."""
     _write(frame(READY, FAILED, pack(why)))
     os._exit(1)
-
-
-def rarely_collect() -> None:
-    """Collect garbage rarely: there are hardly any cycles, and looking for them takes a part of every sale."""
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 def lists_of(db: sqlite3.Connection, path: str) -> Lists | None:
