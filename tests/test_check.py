@@ -18,6 +18,10 @@ class TestsOfTests(SynchronousTestCase):
         self.assertIn("tests.test_zvt_driver", found)
         self.assertNotIn("tests.test_ecr17_driver", found)
 
+    def test_folders(self) -> None:
+        """Tests in a folder have its name before theirs."""
+        self.assertIn("tests.browser.test_service_pages", tests_of([Path("web/service.py")]))
+
     def test_importers(self) -> None:
         """A module brings the tests that import it, wherever they are."""
         self.assertIn("tests.test_money", tests_of([Path("dmtwisted/money.py")]))

@@ -47,7 +47,8 @@ def tests_of(files: Iterable[Path]) -> list[str]:
         importers = [path for path, names in tests.items() if _name(file) in names]
         wanted.update(dict.fromkeys(_name(path.relative_to(ROOT)) for path in importers[:MOST_IMPORTERS]))
         for word in {file.stem, file.parent.name} - {"tests"}:
-            wanted.update({f"tests.{path.stem}": None for path in tests if path.stem.startswith(f"test_{word}")})
+            named = [path for path in tests if path.stem.startswith(f"test_{word}")]
+            wanted.update(dict.fromkeys(_name(path.relative_to(ROOT)) for path in named))
     return list(wanted)
 
 
