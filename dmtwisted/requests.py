@@ -64,6 +64,7 @@ _TOO_MUCH = Text(
 _TOO_MANY_VALUES = Text(
     f"тіло запиту має понад {MOST_VALUES} ком і дужок", f"the body has more than {MOST_VALUES} commas and brackets"
 )
+_NOT_UTF8 = Text("тіло запиту не в UTF-8", "the body is not UTF-8")
 
 BOM = b"\xef\xbb\xbf"
 """A byte-order mark, which is skipped."""
@@ -132,10 +133,9 @@ def read_json(body: bytes) -> Members:
     is_long = len(body) > LONG_BODY
     try:
         root = _decode_long(body) if is_long else _decode(body)
-    except UnicodeDecodeError:
-        raise malformed("", Text("тіло запиту не в UTF-8", "the body is not UTF-8")) from None
-    except msgspec.DecodeError as error:
-        raise malformed("", not_json(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        # What the decoder raises for text that is not UTF-8 depends on its version.
+        raise malformed("", not_json(error) if _is_utf8(body) else _NOT_UTF8) from None
     except RecursionError:
         raise malformed("", _TOO_DEEP) from None
     except (ValueError, ArithmeticError):
@@ -147,6 +147,14 @@ def read_json(body: bytes) -> Members:
     if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _lies_deeper(root):
         raise malformed("", _TOO_DEEP)
     return LongMembers(root, "") if is_long else Members(root, "")
+
+
+def _is_utf8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def check_count(body: bytes) -> None:

@@ -626,7 +626,7 @@ class NotJsonTests(_RequestCase):
         """Another charset than UTF-8 is refused with that reason where it can be recognised."""
         for body in (
             *('{"device":"каса"}'.encode("cp1251"), '{"device":"каса"}'.encode("cp866")),
-            *(b'{"device":"\xff"}', b'{"device":"\xc0\xaf"}', b'{"device":"\xed\xa0\x80"}', b'{"\xff":1}'),
+            *(b'{"device":"\xff"}', b'{"device":"\xc0\xaf"}', b'{"device":"\xed\xa0\x80"}', b'{"\xff":1}', b"\xff"),
         ):
             self.assertEqual(self.complaint(body), "the body is not UTF-8", body)
 
