@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.error import ProcessDone, ProcessExitedAlready, ProcessTerminated
 from twisted.internet.interfaces import IProcessTransport
 from twisted.internet.protocol import ProcessProtocol
+from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 from zope.interface.verify import verifyObject
@@ -98,10 +100,26 @@ class ThreadedProcessTests(TestCase):
     async def test_killed(self) -> None:
         """A child that does not end is ended."""
         keeper, child = self.begun("import time; print('ready', flush=True); time.sleep(600)")
-        # It is to be ended while it runs, not while the system starts it.
         await keeper.heard
         child.signalProcess("KILL")
         self.assertIsInstance(await keeper.ended, ProcessTerminated)
+
+    async def test_held_open(self) -> None:
+        """A child whose pipes another process has is reported as failed at its end; what that one says is dropped."""
+        self.patch(processes, "LAST_WORDS", 0.1)
+        heir = "import sys; sys.stdin.read(); print('late')"
+        said = "print('mine', flush=True); os.read(0, 1)"
+        leave = f"subprocess.Popen([sys.executable, '-c', {heir!r}], close_fds=False)"
+        keeper, child = self.begun(f"import os, subprocess, sys; {said}; {leave}; os._exit(0)")
+        threads = [thread for thread in threading.enumerate() if thread.name.startswith(f"child-{child.pid}-")]
+        self.assertEqual(len(threads), 4)
+        await keeper.heard
+        child.write(b"x")
+        self.assertIsInstance(await keeper.ended, ProcessTerminated)
+        # Its input is closed now, so the other process ends, too.
+        for thread in threads:
+            await deferToThread(thread.join)
+        self.assertEqual(keeper.said[1].split(), [b"mine"])
 
     async def test_descriptors(self) -> None:
         """Closing its output leaves it to be read; other descriptors than its input take nothing."""

@@ -9,7 +9,7 @@ thread         task
 =============  =====================================================================================
 input          writes the waiting data in order; closes the pipe on request
 output, error  read, and pass each piece to the reactor's thread
-end            waits for the process after both have been read to their end, and reports its status
+end            waits for the process, then a while for what it has said, and reports its status
 =============  =====================================================================================
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
@@ -32,6 +33,9 @@ from zope.interface import implementer
 
 PIECE = 1 << 16
 """Bytes read at once."""
+
+LAST_WORDS = 5.0
+"""Seconds after the end of a child for reading what it has said; another process can hold its pipes open for ever."""
 
 NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """On Windows: no console window for the child."""
@@ -174,12 +178,23 @@ class ThreadedProcess:
 
     def _wait(self, readers: Sequence[Thread]) -> None:
         assert self._process is not None
+        status = self._process.wait()
+        until = time.monotonic() + LAST_WORDS
         for reader in readers:
-            reader.join()
-        self._tell(self._ended, self._process.wait())
+            reader.join(max(0, until - time.monotonic()))
+        # Nobody is to take half of a result for the whole: without the end of its output it has failed.
+        incomplete = any(reader.is_alive() for reader in readers)
+        self._tell(self._ended, status or int(incomplete))
 
     def _tell(self, what: Any, *given: Any) -> None:
-        self._reactor.callFromThread(what, *given)
+        self._reactor.callFromThread(self._told, what, given)
+
+    # In the reactor's thread again
+
+    def _told(self, what: Any, given: Sequence[Any]) -> None:
+        # The end is the last thing that a protocol is told.
+        if self._process is not None:
+            what(*given)
 
     def _ended(self, status: int) -> None:
         self.closeStdin()
