@@ -109,18 +109,20 @@ class BrowserCase(ProcessCase):
     def click(self, selector: str) -> None:
         """Click once."""
         self.clicks += 1
-        self.page.wait_for_selector(selector)
-        # On a page that is just coming a button is there before the script that gives it a meaning.
-        self.page.wait_for_load_state("load")
+        self.see(selector)
         self.page.click(selector)
 
     def fill(self, selector: str, text: str) -> None:
         """Write into a field."""
+        self.see(selector)
         self.page.fill(selector, text)
 
     def see(self, selector: str) -> Any:
-        """Wait until something is to be seen."""
-        return self.page.wait_for_selector(selector)
+        """Wait until something is to be seen, and the page is whole."""
+        found = self.page.wait_for_selector(selector)
+        # On a page that is just coming things are there before the script that gives them a meaning.
+        self.page.wait_for_load_state("load")
+        return found
 
     def text(self, selector: str = "main") -> str:
         """What is to be read there."""
