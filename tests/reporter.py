@@ -29,6 +29,13 @@ class SuiteReporter(Reporter):
     def _wrong(self) -> int:
         return len(self.failures) + len(self.errors) + len(self.unexpectedSuccesses)
 
+    def _failures(self) -> list[tuple[str, str]]:
+        """Each test that went wrong, with the last line of why."""
+        wrong = [(test.id(), why) for test, why in [*self.failures, *self.errors]]
+        texts = [(name, why if isinstance(why, str) else why.getErrorMessage()) for name, why in wrong]
+        texts += [(test.id(), "it was expected to fail") for test, _ in self.unexpectedSuccesses]
+        return [(name, text.strip().rpartition("\n")[2]) for name, text in texts]
+
     def stopTest(self, test: Any) -> None:
         """One test is over."""
         super().stopTest(test)
@@ -40,5 +47,5 @@ class SuiteReporter(Reporter):
         """The run is over."""
         super().done()
         skipped = [(test.id(), str(reason)) for test, reason in self.skips]
-        outcome = {"passed": self.successes, "failed": self._wrong(), "skipped": skipped}
+        outcome = {"passed": self.successes, "failures": self._failures(), "skipped": skipped}
         Path(os.environ[VARIABLE], RESULT).write_text(json.dumps(outcome), "utf-8")

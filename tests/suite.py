@@ -1,9 +1,9 @@
 """The whole suite, and what of it could not run here: ``python -m tests.suite [MODULE ...]``.
 
 Trial runs the tests in as many processes as there are processors; then the Windows Python runs its part under Wine,
-where ``make windows-env`` made one. The last lines name what was skipped and why, the slowest modules, and close with
-the counts alone on a line. With ``CI=true`` nothing may be missing, so a skip there is a failure, but for the slow
-part, which has make targets of its own.
+where ``make windows-env`` made one. The last lines name the slowest modules, what was skipped and what failed, each
+with its reason, and close with the counts alone on a line. With ``CI=true`` nothing may be missing, so a skip there
+is a failure, but for the slow part, which has make targets of its own.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def run_windows_part(records: Path) -> None:
     if why := windows_suite.missing():
         outcome["skipped"].append(("tests.windows_suite", why))
     else:
-        counts = windows_suite.run(windows_suite.PART)
-        outcome["passed"] += counts["passed"]
-        outcome["failed"] += counts["failed"] or not counts["passed"]
+        done = windows_suite.run(windows_suite.PART)
+        outcome["passed"] += done.counts["passed"]
+        outcome["failures"] += done.wrong()
         outcome["skipped"] = [each for each in outcome["skipped"] if not each[1].startswith(WINDOWS)]
     result.write_text(json.dumps(outcome), "utf-8")
 
@@ -80,12 +80,14 @@ def closing_lines(records: Path, status: int) -> int:
         print("0 passed, 1 failed, 0 skipped")
         return 1
     outcome = json.loads(result.read_text("utf-8"))
-    passed, failed, skipped = outcome["passed"], outcome["failed"], outcome["skipped"]
+    passed, failed, skipped = outcome["passed"], len(outcome["failures"]), outcome["skipped"]
     workers = [json.loads(file.read_text("utf-8")) for file in records.glob("*.json") if file != result]
     seconds = sum((Counter(worker["seconds"]) for worker in workers), Counter[str]())
     print("slowest:", ", ".join(f"{name} {taken:.0f} s" for name, taken in seconds.most_common(SLOWEST)))
     for name, reason in skipped:
         print(f"skipped: {name}: {reason}")
+    for name, why in outcome["failures"]:
+        print(f"failed: {name}: {why}")
     for leak in [*(leak for worker in workers for leak in worker["leaks"]), *leaks(FOLDER)]:
         print(f"a card number was written: {leak}")
         failed += 1

@@ -17,9 +17,11 @@ from twisted.trial.unittest import SynchronousTestCase
 from dmtwisted.system import logs
 from tests import suite, windows_suite
 from tests.canaries import CANARIES, Watch, leaks
-from tests.reporter import RESULT
+from tests.reporter import RESULT, SuiteReporter
 from tests.suite import HERE, SLOW, WINDOWS, closing_lines, run_windows_part
 from tests.web_case import WebCase
+from tests.windows_suite import Run
+from tests.worker import VARIABLE
 
 
 class ModulesTests(SynchronousTestCase):
@@ -39,32 +41,63 @@ class ModulesTests(SynchronousTestCase):
         self.assertTrue((getattr(RoundsTests, "skip", "") or SLOW).startswith(SLOW))
 
 
+class ReporterTests(SynchronousTestCase):
+    """What the reporter leaves of a run."""
+
+    def test_failures(self) -> None:
+        """Each test that went wrong is named with the last line of its reason."""
+
+        class Cases(SynchronousTestCase):
+            def test_fails(self) -> None:
+                self.assertEqual(1, 2)
+
+            def test_raises(self) -> None:
+                raise ValueError("the first line\nthe last")
+
+            def test_passes(self) -> None:
+                """Nothing is wrong."""
+
+        records = Path(self.mktemp())
+        records.mkdir()
+        self.patch(os, "environ", {VARIABLE: str(records)})
+        reporter = SuiteReporter(StringIO())
+        for name in ("test_fails", "test_raises", "test_passes"):
+            Cases(name).run(reporter)
+        reporter.done()
+        outcome = json.loads((records / RESULT).read_text("utf-8"))
+        names = [(name.rpartition(".")[2], why) for name, why in outcome["failures"]]
+        self.assertEqual(names, [("test_fails", "1 != 2"), ("test_raises", "the last")])
+        self.assertEqual((outcome["passed"], outcome["skipped"]), (1, []))
+
+
 class WindowsPartTests(SynchronousTestCase):
     """What the Windows Python adds."""
 
-    def added(self, missing: str = "", **counts: int) -> dict[str, Any]:
+    def added(self, passed: int = 5, failures: Sequence[tuple[str, str]] = (), missing: str = "") -> dict[str, Any]:
         """The record of trial afterwards; before, one test passed and one runs on Windows only."""
         records = Path(self.mktemp())
         records.mkdir()
-        outcome = {"passed": 1, "failed": 0, "skipped": [("tests.test_a", f"{WINDOWS}: COM")]}
+        outcome = {"passed": 1, "failures": [], "skipped": [("tests.test_a", f"{WINDOWS}: COM")]}
         (records / RESULT).write_text(json.dumps(outcome), "utf-8")
         self.patch(windows_suite, "missing", lambda: missing)
-        self.patch(windows_suite, "run", lambda names: Counter(counts))
+        self.patch(windows_suite, "run", lambda names: Run([], counts=Counter(passed=passed), failures=[*failures]))
         run_windows_part(records)
         after: dict[str, Any] = json.loads((records / RESULT).read_text("utf-8"))
         return after
 
     def test_ran(self) -> None:
-        """Its counts are added, and what was skipped elsewhere no longer counts."""
-        self.assertEqual(self.added(passed=5, failed=2, excluded=3), {"passed": 6, "failed": 2, "skipped": []})
+        """What it ran is added, and what was skipped elsewhere no longer counts."""
+        self.assertEqual(
+            self.added(failures=[("b", "why")]), {"passed": 6, "failures": [["b", "why"]], "skipped": []}
+        )
 
     def test_nothing_passed(self) -> None:
         """A Python that ran nothing is a failure."""
-        self.assertEqual(self.added()["failed"], 1)
+        self.assertEqual(self.added(0)["failures"], [["tests.windows_suite", "no test passed"]])
 
     def test_missing(self) -> None:
         """Without Wine it is skipped with the reason, as is what only it can run."""
-        skipped = self.added("no Wine")["skipped"]
+        skipped = self.added(missing="no Wine")["skipped"]
         self.assertEqual(skipped[1:], [["tests.windows_suite", "no Wine"]])
 
 
@@ -75,7 +108,7 @@ class ClosingLinesTests(SynchronousTestCase):
         """The exit status and the lines for an outcome; by default two tests passed."""
         records = Path(self.mktemp())
         records.mkdir()
-        (records / RESULT).write_text(json.dumps({"passed": 2, "failed": 0, "skipped": [], **outcome}), "utf-8")
+        (records / RESULT).write_text(json.dumps({"passed": 2, "failures": [], "skipped": [], **outcome}), "utf-8")
         worker = {"seconds": {"tests.test_b": 3, "tests.test_a": 9}, "leaks": list(leaks)}
         (records / "7.json").write_text(json.dumps(worker), "utf-8")
         self.patch(os, "environ", {"CI": ci})
@@ -99,6 +132,12 @@ class ClosingLinesTests(SynchronousTestCase):
         self.assertEqual((status, lines[-1]), (1, "2 passed, 1 failed, 1 skipped"))
         self.assertIn("skipped: tests.test_a.ATests.test_it: no browser", lines)
         self.assertEqual(self.closing("true", skipped=[("tests.test_a.ATests.test_it", f"{SLOW} to wait")])[0], 0)
+
+    def test_failed(self) -> None:
+        """A failure is named with the last line of its reason, before the counts."""
+        status, lines = self.closing(failures=[("tests.test_a.ATests.test_it", "1 != 2")])
+        self.assertEqual(status, 1)
+        self.assertEqual(lines[-2:], ["failed: tests.test_a.ATests.test_it: 1 != 2", "2 passed, 1 failed, 0 skipped"])
 
     def test_leaked(self) -> None:
         """A card number that a process saw is a failure."""

@@ -78,6 +78,7 @@ class Run:
     command: Sequence[str] = ("wine", str(PYTHON), "-m", "tests.windows_worker")
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[tuple[str, str]] = field(default_factory=list)
     seconds: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -96,6 +97,11 @@ class Run:
                 self.reasons[outcome, text] += 1
             if outcome == "failed":
                 print(f"[FAILED] {test}\n{text}", flush=True)
+                self.failures.append((test, text.strip().rpartition("\n")[2]))
+
+    def wrong(self) -> list[tuple[str, str]]:
+        """What failed, and why; a run in which nothing passed has failed, too."""
+        return self.failures or ([] if self.counts["passed"] else [("tests.windows_suite", "no test passed")])
 
     def over(self, module: str, since: float) -> float:
         """A module is over; the time of now."""
@@ -167,8 +173,8 @@ def missing() -> str:
     return "" if PYTHON.exists() else "there is no Python for it: make windows-env"
 
 
-def run(names: Iterable[str]) -> Counter[str]:
-    """Run the modules, tell what was excluded and how long it took, and return the count of each outcome."""
+def run(names: Iterable[str]) -> Run:
+    """Run the modules, tell what was excluded and how long it took, and return what came of them."""
     since = time.monotonic()
     work = Run(list(names))
     # Wine ends its service manager with the last process; this one waits for the end of its standard input.
@@ -194,7 +200,7 @@ def run(names: Iterable[str]) -> Counter[str]:
     counts, taken = work.counts, time.monotonic() - since
     print(f"{len(work.seconds)} modules by the Windows Python in {taken:.0f} s: {counts['passed']} passed,", end=" ")
     print(f"{counts['failed']} failed, {counts['excluded']} excluded, {counts['skipped']} skipped", flush=True)
-    return counts
+    return work
 
 
 def main() -> int:
@@ -203,8 +209,7 @@ def main() -> int:
         print(why)
         return 1
     names = sys.argv[1:]
-    counts = run(PART if names == ["--part"] else names or modules())
-    return 1 if counts["failed"] or not counts["passed"] else 0
+    return 1 if run(PART if names == ["--part"] else names or modules()).wrong() else 0
 
 
 if __name__ == "__main__":
