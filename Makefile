@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 PORT   ?= 3939
 STATE  ?= var
 WINDOWS := build/windows
+# CI takes pinned libraries, so that what has passed passes again; everybody else takes the newest.
+PINNED  := $(if $(filter true,$(CI)),--constraint packaging/pins-test.txt)
 
 .PHONY: run dev check test lint docs site changelog demo deep crash simulate-days disk outages chaos tax-chaos contract attacks mutants ratchet fuzz soak bench figures wheel deb deb-try windows-env windows-test windows-setup windows-try reproducible pins audit venv clean
 
@@ -170,15 +172,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable .
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check $(PINNED) --editable .
 	touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[test]'
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check $(PINNED) --editable '.[test]'
 	touch $@
 
 $(VENV)/.documented: $(VENV)/.installed
-	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check $(PINNED) --editable '.[docs]'
 	touch $@
 
 $(VENV)/.releasing: $(VENV)/.installed

@@ -22,7 +22,7 @@ from dmtwisted.config import load
 from tests.test_house import ROOT
 from tools.audit import audited, everywhere
 from tools.bom import main
-from tools.pins import BUILD_PINS, COMPILE_PINS, PINS, SOURCE_ONLY, wanted
+from tools.pins import BUILD_PINS, COMPILE_PINS, PINS, SOURCE_ONLY, TEST_PINS, wanted
 
 PACKAGING = ROOT / "packaging"
 DEBIAN = PACKAGING / "debian"
@@ -86,11 +86,24 @@ class PinsTests(SynchronousTestCase):
     def test_all(self) -> None:
         """Every required library is pinned within its range, and so is the one for MS SQL: no package can add it."""
         pins = self.pins(PINS)
-        for line in wanted():
+        for line in wanted("mssql"):
             requirement = Requirement(line)
             version, marker, _ = pins[requirement.name.lower()]
             self.assertIn(version, requirement.specifier, line)
             self.assertEqual(bool(marker), "win32" in line, line)
+
+    def test_suite(self) -> None:
+        """The libraries of the suite are pinned within their ranges, the service's own as packages have them."""
+        pins = [Requirement(line) for line in TEST_PINS.read_text("utf-8").splitlines() if not line.startswith("#")]
+        versions = {pin.name: pin.specifier for pin in pins if not pin.marker or pin.marker.evaluate()}
+        packaged = self.pins(PINS)
+        for requirement in map(Requirement, wanted("docs", "test")):
+            name = requirement.name.lower()
+            if name != SOURCE_ONLY and not (requirement.marker and "win32" in str(requirement.marker)):
+                [pin] = versions[name]
+                self.assertIn(pin.version, requirement.specifier, name)
+        for name in {*versions} & {*packaged}:
+            self.assertIn(packaged[name][0], versions[name], name)
 
     def test_hashes(self) -> None:
         """Each line is a pin, a hash of it, or a comment, so pip checks every file that it takes."""
