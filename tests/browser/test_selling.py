@@ -58,6 +58,7 @@ class CashTests(SellCase):
         self.scan("4820000000017")
         self.rows(1)
         self.scan("4820000000017")
+        self.see("#rows > li:nth-child(1) input[value='2']")
         self.scan("2")
         self.see("#rows li:nth-child(2) input:focus")
         self.type("0,5")
@@ -114,6 +115,32 @@ class CashTests(SellCase):
         self.press("Enter")
         self.rows(0)
 
+    def test_repeated_at_once(self) -> None:
+        """A sale repeated while the page itself asks for it waits for that answer: the register is not busy."""
+        self.stock()
+        self.open_shift(self.service)
+        self.go(self.desk())
+        self.scan("1")
+        self.total("125,50")
+        self.page.route("**/dm/execute*", lambda route: route.abort(), times=1)
+        self.click("#sell")
+        self.see("#pending:not([hidden])")
+        held: list[Any] = []
+        self.page.route("**/dm/execute", lambda route: held.append(route), times=1)
+        self.reload()
+        until(lambda: self.page.wait_for_timeout(10) or held or None, "the page does not ask")
+        [asked], told = held, []
+        self.page.on(
+            "request", lambda request: told.append((request.post_data_json or {}).get("type") == 1 and "sale")
+        )
+        self.page.on("requestfinished", lambda request: told.append(request == asked.request and "asked"))
+        self.click("#pending button.main")
+        self.page.wait_for_selector("#pending", state="hidden")
+        asked.continue_()
+        self.see("#again:focus")
+        self.assertEqual([each for each in told if each], ["asked", "sale"])
+        self.assertEqual(len(self.service.sales()), 1)
+
     def lose(self, reaches: bool) -> None:
         """Sell, kill the service before its answer is there, start it again, and load the page anew."""
 
@@ -126,8 +153,11 @@ class CashTests(SellCase):
         self.page.route("**/dm/execute*", handle, times=1)
         self.click("#sell")
         self.see("#pending:not([hidden])")
+        # The open page would find the receipt itself as soon as the service is back.
+        self.page.goto("about:blank")
         self.restart()
-        self.reload()
+        self.go(self.desk())
+        self.page.wait_for_load_state("load")
 
     def reload(self) -> None:
         """Press F5."""
@@ -160,6 +190,7 @@ class CashTests(SellCase):
         self.see("#rows input[placeholder]:focus")
         self.total("200,00")
         self.click("#sell")
+        self.see("#outcome:not([hidden]) h2")
         self.see("#rows .error:has-text('Відскануйте акцизну марку')")
         self.assertEqual(self.service.sales(), [])
         self.page.focus("#rows input[placeholder]")

@@ -63,6 +63,8 @@ export async function perform(title, path, body, named = "tag") {
 async function send(action) {
   onTheWay.add(action.key);
   showPending();
+  // A register does one task at a time: our own question must not make it refuse this one as busy.
+  await asking?.catch(() => {});
   let answer = null;
   try {
     ({ json: answer } = await ask("POST", action.path, action.body));
@@ -89,10 +91,14 @@ const mine = () => kept().filter((action) => action.device === data.device && !o
 /** Whether an action of this page's device has no final answer. */
 export const isUnsettled = () => mine().length > 0;
 
+let asking = null;
+
 /** Ask for what became of the actions without an answer, without doing any of them. */
-export async function lookUp() {
+export const lookUp = () => (asking ??= lookUpAll().finally(() => { asking = null; }));
+
+async function lookUpAll() {
   for (const action of mine()) {
-    if (action.payment) continue;
+    if (action.payment || onTheWay.has(action.key)) continue;
     let answer = null;
     try {
       ({ json: answer } = await ask("POST", "/dm/execute", { ver: 6, device: action.device, type: 0, tag: action.key }));
