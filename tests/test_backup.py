@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 import tomllib
 from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import count
@@ -237,7 +238,7 @@ class MakeTests(BackupCase):
         """While the writer writes a backup is one moment of the database; no sale waits for it and none is lost."""
         self.fill(200)
         self.patch(sqlite_rows, "COPY_PAGES", 2)
-        ended, sold = threading.Event(), []
+        ended, sold, enough = threading.Event(), [], threading.Event()
 
         def sell() -> None:
             with closing(connect(str(self.path))) as db:
@@ -247,7 +248,14 @@ class MakeTests(BackupCase):
                     db.execute("BEGIN IMMEDIATE")
                     sold.append(FUNCTIONS["reserve"](db, intent(TILL, f"new {number}", paper(10**6 + number))).n)
                     db.execute("COMMIT")
+                    if number == 6:
+                        enough.set()
 
+        def written(*given: Any) -> None:
+            enough.wait(60)
+            archive.write_archive(*given)
+
+        self.patch(backing_up, "write_archive", written)
         till = threading.Thread(target=sell)
         till.start()
         try:
@@ -673,7 +681,7 @@ class RestoreTests(BackupCase):
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=400,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         later, kept, decided = self.marks(), read_manifest(self.archive).tables, set()
@@ -748,6 +756,18 @@ class ServerTests(BackupCase):
         status, _, err = self.command("restore", str(self.archive), "--yes", "--config", other)
         self.assertEqual(status, 1)
         self.assertIn("holds data already", err)
+
+    def test_after_a_killed_one(self) -> None:
+        """A restore waits until the server has noticed the end of a command that was killed."""
+        self.fill()
+        self.backup()
+        config = self.database()
+        killed = open_rows(_url(config))
+        self.addCleanup(killed.close)
+        killed.keep_others_out(0)
+        self.patch(time, "sleep", lambda _: killed.close())
+        status, _, err = self.command("restore", str(self.archive), "--yes", "--config", config)
+        self.assertEqual(status, 0, err)
 
     def test_into_the_other_kind(self) -> None:
         """A backup of SQLite comes back into PostgreSQL, and one of PostgreSQL into SQLite."""

@@ -11,6 +11,7 @@ import sys
 from contextlib import closing, redirect_stderr, redirect_stdout
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import skipIf, skipUnless
 
@@ -366,7 +367,7 @@ def killed_again_and_again(source: str, target: str, portion: int, kills: list[i
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1])
@@ -482,14 +483,29 @@ class ServerTests(MoveCase):
         self.move(self.url, url)
         name = url.rpartition("/")[2]
         with open_rows(url) as rows:
-            # The server may not have noticed yet that the move has ended.
-            rows.keep_others_out(30)
+            rows.keep_others_out(0)
             rows.freeze()
             with closing(server().connect(name)) as service, service.cursor() as cursor:
                 cursor.execute("SET lock_timeout TO 50")
                 with self.assertRaisesRegex(Exception, "lock timeout"):
                     cursor.execute("UPDATE operation SET res = 1")
         server().run("UPDATE operation SET res = 1", name)
+
+    def test_next_command(self) -> None:
+        """The next command does not wait until the server has noticed that the session of the last one has ended."""
+        url = self.postgres()
+        for failed in (False, True):
+            with open_rows(url) as rows:
+                rows.keep_others_out(0)
+                session: Any = rows
+                self.addCleanup(session._connection.close)
+                # Where it has not noticed yet, the session is still there.
+                self.patch(session, "_connection", SimpleNamespace(close=lambda: None, closed=0))
+                if failed:
+                    rows.ask("BEGIN")
+                    self.assertRaises(CarryError, rows.ask, "SELECT 1 / 0")
+            with open_rows(url) as rows:
+                rows.keep_others_out(0)
 
     def test_nul(self) -> None:
         """A text that PostgreSQL cannot store is reported with its row."""

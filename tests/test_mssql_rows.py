@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
+from types import SimpleNamespace
+from typing import Any
 from unittest import skipIf
 
 from twisted.internet import reactor
@@ -119,6 +121,18 @@ class MssqlRowsTests(MoveCase, TestCase):
             rows.keep_others_out(2.0)
             late = MssqlStore(reactor, self.target, "shop", size=2)
             await self.assertFailure(Deferred.fromCoroutine(late.open()), StoreFailed)
+
+    def test_next_command(self) -> None:
+        """The next command does not wait until the server has noticed that the session of the last one has ended."""
+        upgrade(self.target)
+        with open_rows(self.target) as rows:
+            rows.keep_others_out(0)
+            session: Any = rows
+            self.addCleanup(session._connection.close)
+            # Where it has not noticed yet, the session is still there.
+            self.patch(session, "_connection", SimpleNamespace(close=lambda: None))
+        with open_rows(self.target) as rows:
+            rows.keep_others_out(0)
 
     async def test_next_numbers(self) -> None:
         """Rows stored after a move get numbers that no row ever had."""

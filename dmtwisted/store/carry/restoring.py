@@ -15,7 +15,7 @@ from dmtwisted.clock import kyiv
 from dmtwisted.crash_points import reached
 from dmtwisted.store.carry.archive import DATABASE, ROWS, STATE, Manifest, TableMark, read_rows, unpack
 from dmtwisted.store.carry.backing_up import marks, names_in, state_files
-from dmtwisted.store.carry.moving import SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
+from dmtwisted.store.carry.moving import PATIENCE, SOURCE, Ready, Report, begin, catch_up, expect_same_schema, move
 from dmtwisted.store.carry.recording import record
 from dmtwisted.store.carry.swapping import Step, carry_out, planned, to_disk, write_plan
 from dmtwisted.store.restored import NAME, Restored
@@ -108,7 +108,7 @@ def restore_rows(
     :raises CarryError: when the backup is damaged or newer, or the database is in use or not empty.
     :raises OSError: when a file cannot be written.
     """
-    target.keep_others_out(0)
+    target.keep_others_out(PATIENCE)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         # A starting service takes the same lock before it carries out a plan.

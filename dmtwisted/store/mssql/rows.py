@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dmtwisted.store.mssql.driver import REVISIONS, load_driver, public_words, read_url
-from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP
+from dmtwisted.store.mssql.sessions import IN_USE, LOCK, SET_UP, UNLOCK
 from dmtwisted.store.mssql.texts import BODY, keep, kept
 from dmtwisted.store.rows import NOTES, PAGE, STOP_FIRST, CarryError, Rows
 from dmtwisted.store.schema import shapes
@@ -61,7 +61,10 @@ class MssqlRows(Rows):
             raise CarryError(f"the database cannot be reached: {public_words(error)}") from None
 
     def close(self) -> None:
-        """End the session, and with it the locks."""
+        """End the session, and before it its lock: the server notices the end of a session a little later."""
+        if self._alone:
+            with suppress(self._driver.Error):
+                self._cursor.execute(UNLOCK, (IN_USE,))
         self._connection.close()
 
     def keep_others_out(self, patience: float) -> None:

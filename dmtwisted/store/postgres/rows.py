@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import Any
 
@@ -84,6 +84,10 @@ class PostgresRows(Rows):
             self._cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def close(self) -> None:
+        """End the session, and before it its lock: the server notices the end of a session a little later."""
+        with suppress(psycopg2.Error):
+            self._cursor.execute("ROLLBACK")
+            self._cursor.execute("SELECT pg_advisory_unlock_all()")
         self._connection.close()
 
     def keep_others_out(self, patience: float) -> None:
