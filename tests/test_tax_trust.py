@@ -402,6 +402,8 @@ class EvidenceTests(SynchronousTestCase):
             self.keep(b"%d" % n, n)
         self.keep(b"4", 9)
         self.assertEqual([one.at for one in kept_in(self.state)], [2, 3, 4])
+        times = [file.stat().st_mtime_ns for file in (self.state / evidence.FOLDER).iterdir()]
+        self.assertEqual(sorted(times), [2_000_000, 3_000_000, 4_000_000])
         self.assertEqual(self.evidence.count, 6)
         self.keep(bytes(evidence.MOST_BYTES + 1), 10)
         large = kept_in(self.state)[-1]
