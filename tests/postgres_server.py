@@ -6,7 +6,6 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,12 +18,13 @@ from typing import Any
 
 import psycopg2
 
+from dmtwisted.lab.children import free_port
 from dmtwisted.store.migrate import upgrade
 
 PASSWORD = "sesame"
 """What every role of the server logs in with; it must be seen nowhere."""
 
-START_PATIENCE = 20.0
+START_PATIENCE = 60.0
 """Seconds in which the server has to let us in."""
 
 SETTINGS = """
@@ -111,9 +111,7 @@ class Server:
             user = pwd.getpwnam(_user())
             self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
             os.chown(self._home, user.pw_uid, user.pw_gid)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         atexit.register(self.remove)
         word = self._home / "word"
         word.write_text(PASSWORD, "utf-8")

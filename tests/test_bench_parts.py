@@ -23,6 +23,7 @@ from twisted.python import usage
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from dmtwisted.access.authority import issue, make_authority
+from dmtwisted.lab import children
 from dmtwisted.lab.bench import bench, timed
 from dmtwisted.lab.bench import idle as bench_idle
 from dmtwisted.lab.bench import tasks as bench_tasks
@@ -37,7 +38,7 @@ from dmtwisted.lab.bench.tls import Turn as TlsTurn
 from dmtwisted.lab.bench.tls import row_of as tls_row
 from dmtwisted.lab.bench.tls import table as tls_table
 from dmtwisted.lab.bench.tls import tls_report
-from dmtwisted.lab.children import BenchFailed, scratch_folder, service
+from dmtwisted.lab.children import HOST, BenchFailed, free_port, scratch_folder, service
 from dmtwisted.lab.load import KINDS, Load, LookUp, Payment, Sale, drive, drive_at, drive_fresh, is_success, trust
 from dmtwisted.requests import read_json, read_task
 from tests.shop import Shop
@@ -145,20 +146,36 @@ class ArrivalTests(SynchronousTestCase):
         self.assertLess(closed.p50_ms, 50)
 
 
+class PortTests(SynchronousTestCase):
+    """Ports for programs that are started later."""
+
+    def test_free(self) -> None:
+        """Each is another one, free now, and the system gives it to no connection."""
+        ports = [free_port() for _ in range(300)]
+        self.assertEqual(len({*ports}), 300)
+        with contextlib.suppress(FileNotFoundError):
+            first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text("ascii").split()[0])
+            self.assertLess(max(ports), first)
+        with socket.create_server((HOST, free_port())) as taken:
+            port = taken.getsockname()[1]
+            self.patch(children, "PORTS", [port, port + 1])
+            self.assertEqual({free_port(), free_port()}, {port + 1})
+
+
 class FreshTests(SynchronousTestCase):
     """New connections, and TLS."""
 
     def test_each_its_own(self) -> None:
         """Each request has a connection of its own."""
         with _server() as port:
-            seen, _ = drive_fresh("127.0.0.1", port, [Sale("x", "s")] * 2, 0.05)
+            seen, _ = drive_fresh("127.0.0.1", port, [Sale("x", "s")] * 2, 0.5)
         self.assertGreater(seen.count, 1)
         self.assertEqual(seen.failures, 0)
 
     def test_refused(self) -> None:
         """A server that hangs up is a failure, not an endless loop."""
         with _server(answers=0) as port:
-            seen, _ = drive_fresh("127.0.0.1", port, [Sale("x", "s")], 0.05)
+            seen, _ = drive_fresh("127.0.0.1", port, [Sale("x", "s")], 0.5)
         self.assertEqual((seen.count, seen.failures), (0, 1))
 
     def test_tls(self) -> None:
@@ -173,9 +190,9 @@ class FreshTests(SynchronousTestCase):
         context.load_cert_chain(folder / "own.pem")
         trusted = trust(str(folder / "ca.pem"))
         with _server(context=context) as port:
-            kept, _ = drive("localhost", port, [Sale("x", "s")], 0.05, trusted=trusted)
-            fresh, _ = drive_fresh("localhost", port, [Sale("x", "s")], 0.05, trusted=trusted)
-            stranger, _ = drive_fresh("localhost", port, [Sale("x", "s")], 0.05, trusted=ssl.create_default_context())
+            kept, _ = drive("localhost", port, [Sale("x", "s")], 0.5, trusted=trusted)
+            fresh, _ = drive_fresh("localhost", port, [Sale("x", "s")], 0.5, trusted=trusted)
+            stranger, _ = drive_fresh("localhost", port, [Sale("x", "s")], 0.5, trusted=ssl.create_default_context())
         self.assertEqual((kept.failures, fresh.failures, stranger.count), (0, 0, 0))
         self.assertGreater(min(kept.count, fresh.count), 0)
         self.assertIs(trust(None), None)

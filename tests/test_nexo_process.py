@@ -9,18 +9,12 @@ from http.client import HTTPConnection
 from threading import Thread
 from typing import Any
 
+from dmtwisted.lab.children import free_port
 from tests.certificates import key_pem, make_certificate, make_key, pem
 from tests.test_service_process import HOST, ProcessCase, Service, until
 from tests.web_case import DEVICES
 
 NAME = "V400m-1.terminal.example"
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    with socket.create_server((HOST, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def listens(port: int) -> bool | None:
@@ -42,7 +36,7 @@ class WholeWayTests(ProcessCase):
         own = make_certificate(now, key, NAME, issuer=(authority, root), names=(NAME,))
         (self.folder / "terminal.pem").write_bytes(pem(own) + key_pem(key))
         port, notices = free_port(), free_port()
-        words = f"--protocol nexo --terminal-id V400m-1 --duration 3 --listen {HOST}:{port} --control {HOST}:0"
+        words = f"--protocol nexo --terminal-id V400m-1 --duration 8 --listen {HOST}:{port} --control {HOST}:0"
         more = f"--pem {self.folder}/terminal.pem --shared-key open-sesame:key:1 --notices http://{HOST}:{notices}/"
         simulate = ("-m", "dmtwisted.commands.main", "simulate", "terminal")
         terminal = Service(self.folder / "terminal", [*simulate, *words.split(), *more.split()])

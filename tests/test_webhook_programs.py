@@ -16,6 +16,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.lab.children import free_port
 from dmtwisted.system.environment import environment
 from protocols.webhooks import headers, signature, written
 
@@ -54,9 +55,7 @@ class ProgramTests(SynchronousTestCase):
         """Start a program as a receiver; the port on which it listens."""
         if shutil.which(command[0]) is None:
             raise SkipTest(f"there is no {command[0]} here")
-        with socket.socket() as free:
-            free.bind((HOST, 0))
-            port = int(free.getsockname()[1])
+        port = free_port()
         given = [part.format(port=port) for part in command]
         told = {**environment(), "PORT": str(port), "WEBHOOK_SECRET": SECRET, "PATH": os.environ["PATH"]}
         process = subprocess.Popen(

@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -14,8 +15,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Protocol, Self
@@ -26,11 +28,16 @@ HOME = Path(__file__).resolve().parents[2]
 """The folder of our packages, from which children import too."""
 
 HOST = "127.0.0.1"
-START_PATIENCE = 20.0
+START_PATIENCE = 60.0
 """Seconds within which a child has to answer."""
 
 STOP_PATIENCE = 15.0
 """Seconds within which a child has to end when it is asked to."""
+
+PORTS = range(23_000, 32_768)
+"""Ports that Linux and Windows give to no connection, so that none takes one before the program that it is for."""
+
+_asked = count(random.randrange(len(PORTS)))
 
 TIN, KEY_PASSWORD = "34554363", "tax-test"
 """The payer of the simulated tax service, and the password of the cashier's key that it makes."""
@@ -85,11 +92,12 @@ def filesystem(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
 
 
 def free_port() -> int:
-    """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that is free now; another one at each call."""
+    while True:
+        port = PORTS[next(_asked) % len(PORTS)]
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
 
 
 def environment(tree: Path = HOME) -> dict[str, str]:
