@@ -184,7 +184,8 @@ class ProcessTests(ProcessCase):
             self.assertEqual(told["error"], "")
             return None if told["running"] else told["backups"]
 
-        [made] = until(listed, "no backup was made")
+        # Its process gives way to all others of the machine.
+        [made] = until(listed, "no backup was made", 300)
         self.assertTrue(made["whole"])
         path = self.folder / "state" / FOLDER / made["name"]
         self.assertEqual(path.stat().st_mode & 0o777, OWNER_ONLY)

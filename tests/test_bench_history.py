@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -20,6 +21,7 @@ from dmtwisted.lab.bench.removal import words as removal_words
 from dmtwisted.retention import DAY, Retention
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
+from dmtwisted.store.sqlite import statements
 from dmtwisted.store.verification import verify
 from tests.shop import Shop
 
@@ -87,6 +89,8 @@ class RemovalTests(SynchronousTestCase):
             told.append(event)
 
         self.patch(Retention, "log", Logger(observer=observe))
+        # How long the store really takes is no matter of the clock of this test.
+        self.patch(statements, "time", SimpleNamespace(perf_counter=lambda: 0.0))
         shop = Shop(self)
         shop.add("history-0")
         shop.open_shift("history-0")

@@ -128,9 +128,11 @@ class TheirServerTests(PeerCase):
     async def test_deadline(self) -> None:
         """A server that is too slow is given up, and the connection goes on."""
         call = self.serve()
+        server = CabinetServer(call, unsigned, 10)
+        # Connecting is not part of the time in which it has to answer.
+        self.assertIsInstance(await server.info("1"), Answered)
         slow = Check("1", 2, b"", 1, 1, id_cancel="sleep").encode()
         await self.assertFailure(result(call("sendChkV2", slow, 0.3)), Silent)
-        server = CabinetServer(call, unsigned, 10)
         self.assertIsInstance(await server.info("1"), Answered)
 
     async def test_other_root(self) -> None:
@@ -268,5 +270,5 @@ class TheirClientTests(PeerCase):
 
     async def test_silent(self) -> None:
         """A silent server is given up at the deadline."""
-        told = await self.ask(self.plain, [("silent", 0), ("sale", 0)], 0.5)
+        told = await self.ask(self.plain, [("silent", 0), ("sale", 0)], 2)
         self.assertEqual((told[0][0], told[1]), ("DEADLINE_EXCEEDED", ["sale", 0]))

@@ -226,7 +226,7 @@ class BrokenOffTests(_DatabaseCase):
             [sys.executable, "-W", "ignore", "-c", KILLED_ANYWHERE, str(self.folder)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             check=True,
-            timeout=100,
+            timeout=400,
         )
         return [self.folder / str(steps) for steps in range(1000) if (self.folder / str(steps)).exists()]
 

@@ -61,7 +61,7 @@ class Keeper(ProcessProtocol):
 class ThreadedProcessTests(TestCase):
     """One child."""
 
-    timeout = 60
+    timeout = 200
 
     def begun(self, script: str) -> tuple[Keeper, ThreadedProcess]:
         """A child that runs ``script``."""
@@ -147,7 +147,7 @@ class ThreadedProcessTests(TestCase):
 class UsersTests(TestCase):
     """Who starts children."""
 
-    timeout = 60
+    timeout = 200
 
     def setUp(self) -> None:
         """As on Windows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -18,6 +19,7 @@ from dmtwisted.registers.totals import LastDocument, Offline, RegisterState
 from dmtwisted.retention import DAY, DOUBT, EVERY, LEAP, Z_DAYS, Needs, Retention, Rules, ages, needs_of
 from dmtwisted.secrets import Secrets
 from dmtwisted.service_settings import ServiceSettings
+from dmtwisted.store.sqlite import statements
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import EVENT, AgedPaper, AgedRow, Change, OperationQuery, State, StoreFailed
 from dmtwisted.store.verification import Wrong, verify
@@ -180,6 +182,8 @@ class RetentionCase(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A service so many days after five receipts, between which there are two Z-reports."""
+        # How long the store really takes is no matter of the clock of these tests.
+        self.patch(statements, "time", SimpleNamespace(perf_counter=lambda: 0.0))
         self.clock = SetClock()
         self.clock.advance((AT + self.days * DAY) / 1000)
         self.store = self.filled()

@@ -35,7 +35,7 @@ from web.service import CannotListen, bind
 
 HOME = Path(__file__).parent.parent
 HOST = "127.0.0.1"
-PATIENCE = 90.0 if sys.platform == "win32" else 30.0
+PATIENCE = 90.0
 """Seconds in which anything here has to happen; what is promised in less is measured."""
 
 RUN = ("-m", "dmtwisted.commands.main", "run")
@@ -45,11 +45,13 @@ TWISTD = ("-c", "from twisted.scripts.twistd import run; run()", "--nodaemon", *
 T = TypeVar("T")
 
 
-def until(found: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
+def until(found: Callable[[], T | None], what: str, patience: float = 0) -> T:
     """What ``found`` returns as soon as it returns anything.
 
+    :param patience: seconds; `PATIENCE` by default.
     :raises AssertionError: when it does not in time.
     """
+    patience = patience or PATIENCE
     deadline = time.monotonic() + patience
     while (value := found()) is None:
         if time.monotonic() > deadline:
@@ -380,7 +382,7 @@ class FamilyTests(ProcessCase):
     def test_taken(self) -> None:
         """A port in use at one family is named; nothing listens at the other one."""
         for kind, host, place in ((socket.AF_INET, HOST, "0.0.0.0"), (socket.AF_INET6, "::1", "[::]")):
-            with socket.create_server((host, 0), family=kind) as taken:
+            with socket.create_server((host, free_port()), family=kind) as taken:
                 port = taken.getsockname()[1]
                 refused = self.assertRaises(CannotListen, bind, ServerConfig(port=port))
                 why = words_of_system(host, port)
@@ -417,7 +419,7 @@ class RefusedStartTests(ProcessCase):
         """What the service says of ``options`` before it ends."""
         service = self.spawn(*RUN, *options)
         try:
-            status = service.process.wait(60)
+            status = service.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.fail(f"it neither serves nor ends; it said {service.complaints or service.printed}")
         self.assertEqual((status, "Traceback" in service.printed + service.complaints), (1, False))
@@ -489,7 +491,7 @@ class StopTests(ProcessCase):
         second = {"device": "second", "kind": "register", "driver": "training"}
         self.assertEqual(service.request("POST", "/dm/api/v3/devices", second)[0], 201)
         self.open_shift(service)
-        rules = {"rules": [{"on": "sale", "then": "accept", "delay_ms": 1200}]}
+        rules = {"rules": [{"on": "sale", "then": "accept", "delay_ms": 4000}]}
         path, writer = service.device(), service.writer
         self.assertEqual(service.request("PUT", f"{path}/scenario", rules)[0], 200)
         selling, idle = service.connect(), service.connect()
@@ -510,7 +512,7 @@ class StopTests(ProcessCase):
         # `idle` is still connected: the service does not wait for it.
         began = time.monotonic()
         self.assertEqual((service.wait(), service.complaints), (0, ""))
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertLess(time.monotonic() - began, 20)
         self.assertFalse(is_writer(writer))
         self.assertNotIn("Traceback", service.printed)
 

@@ -68,7 +68,7 @@ from tests.vectors.caisse_ap import decode_fields
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=KYIV)
 PAGE = HOME / "docs" / "simulators.md"
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Seconds in which a process has to start, to answer and to end."""
 
 

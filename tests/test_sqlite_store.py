@@ -173,7 +173,7 @@ def _by_reactor(watched: _Watched, protocol: Any, command: list[str], env: Any) 
 class _SqliteCase(StoreCase):
     """Stores on a file of the test."""
 
-    timeout = 60
+    timeout = 200
     integrity_error = sqlite3.IntegrityError
 
     def file(self, content: bytes | None = None) -> Path:

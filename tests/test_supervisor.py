@@ -29,7 +29,6 @@ from dmtwisted.system.supervisor import (
     What,
 )
 from dmtwisted.windows.child import ServiceChild, command_of
-from tests import test_service_process
 from tests.test_service_process import until
 
 
@@ -273,8 +272,6 @@ class RealServiceTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         """A folder, a port, a supervisor."""
-        # It starts the service again and again, on a machine that may have other things to do.
-        self.patch(test_service_process, "PATIENCE", 60.0)
         folder = Path(self.mktemp()).resolve()
         folder.mkdir(parents=True)
         self.port = free_port()

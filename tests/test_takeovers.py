@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 from unittest import skipIf
 
@@ -31,7 +32,7 @@ from tests.hook_desk import HOST, SILENCE, URL, Receivers
 from tests.postgres_server import MISSING
 from tests.shop import hurry, sale
 from tests.store_contract import OTHER, TILL, intent, outcome
-from tests.test_postgres_store import QUICK, ServiceCase, Wire, WireCase
+from tests.test_postgres_store import TAKING, ServiceCase, Wire, WireCase
 
 DAY = 86400.0
 
@@ -40,17 +41,18 @@ DAY = 86400.0
 class BreakTests(WireCase, TestCase):
     """The session of the claims breaks, and with it go the locks."""
 
-    patience = QUICK
+    patience = TAKING
 
     async def test_short_break(self) -> None:
         """A service that is there keeps its device, also while no task comes: one may be under way all the time."""
         first = await self.opened_postgres(size=2)
-        second = self.store("bar", size=2)
+        pause = 1.5
+        second = self.store("bar", size=2, patience=replace(TAKING, takeover=pause))
         await second.open()
         await self.operation(first, "a", State.INTENDED)
         self.bypass("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted")
         begun = reactor.seconds()
-        while reactor.seconds() - begun < 3 * QUICK.takeover:
+        while reactor.seconds() - begun < 2 * pause:
             self.assertIs(await second.claims.claim(TILL), Claim.ELSEWHERE)
             await deferLater(reactor, 0.02)
 

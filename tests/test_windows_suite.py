@@ -90,7 +90,7 @@ class RunTests(SynchronousTestCase):
 
     def test_hangs(self) -> None:
         """So has one from which nothing is heard for too long."""
-        self.patch(windows_suite, "SILENCE", 0.5)
+        self.patch(windows_suite, "SILENCE", 5.0)
         run, told = self.ran(["hangs", "a"])
         self.assertEqual((run.counts["passed"], run.counts["failed"]), (1, 1))
         self.assertIn("[FAILED] hangs.A.test_a\nsilent for", told)

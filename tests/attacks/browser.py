@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.attacks.desk import ProcessDesk
 from tests.attacks.variants import CRITICAL, HIGH, MEDIUM, Family, Stage
-from tests.browser.case import browser
+from tests.browser.case import PATIENCE, browser
 from tests.test_sessions import KEYS, SETTINGS
 from tests.web_case import DEVICES, EXECUTE, sale
 
@@ -62,7 +62,7 @@ class Victim:
         self.rebound = f"http://rebound.example:{desk.service.port}"
         self.site = f"http://evil.example:{_site()}"
         self.context = browser(LOCAL_NAMES).new_context()
-        self.context.set_default_timeout(10_000)
+        self.context.set_default_timeout(PATIENCE)
         self.page = self.context.new_page()
 
     def visit(self, address: str = "") -> None:

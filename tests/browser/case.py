@@ -23,7 +23,8 @@ from unittest import SkipTest
 
 from PIL import Image
 
-from tests.test_service_process import HOST, RUN, ProcessCase, Service
+from dmtwisted.lab.children import free_port
+from tests.test_service_process import HOST, RUN, ProcessCase, Service, until
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -34,7 +35,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-PATIENCE = 30_000
+PATIENCE = 90_000
 """Milliseconds in which a page has to show what it is to show."""
 
 REAL = {"device": "real", "prro_type": 1, "confirm_real": True}
@@ -91,7 +92,8 @@ class BrowserCase(ProcessCase):
 
     def start(self, *options: str) -> Service:
         """The service on its address, on the state that the last one left."""
-        return self.run_service("--config", self.config(f'[server]\nhost = "{self.host}"\n'), *options)
+        given = f'[server]\nhost = "{self.host}"\nport = {free_port()}\n'
+        return self.run_service("--config", self.config(given), *options)
 
     def restart(self) -> None:
         """Kill the service as a power cut does, and start it again on its port."""
@@ -112,6 +114,15 @@ class BrowserCase(ProcessCase):
         self.see(selector)
         self.page.click(selector)
 
+    def says(self, selector: str, text: str) -> None:
+        """Click, and hear what the page says for a moment."""
+        heard = "window.heard ||= document.querySelector('#said').textContent"
+        watch = "observe(document.querySelector('#said'), {childList: true})"
+        self.see(selector)
+        self.page.evaluate(f"new MutationObserver(() => {{ {heard}; }}).{watch}")
+        self.click(selector)
+        self.page.wait_for_function("text => (window.heard || '').includes(text)", arg=text)
+
     def fill(self, selector: str, text: str) -> None:
         """Write into a field."""
         self.see(selector)
@@ -123,6 +134,17 @@ class BrowserCase(ProcessCase):
         # On a page that is just coming things are there before the script that gives them a meaning.
         self.page.wait_for_load_state("load")
         return found
+
+    def see_figure(self, selector: str) -> Any:
+        """Wait until a figure is to be seen: a page that looked before it was counted shows the last one."""
+
+        def looked() -> Any:
+            self.page.evaluate("document.dispatchEvent(new Event('look-again'))")
+            self.page.wait_for_timeout(200)
+            return self.page.query_selector(selector)
+
+        until(looked, f"{selector} is not shown")
+        return self.see(selector)
 
     def text(self, selector: str = "main") -> str:
         """What is to be read there."""

@@ -17,10 +17,10 @@ class DayTests(BrowserCase):
         self.service.execute(sale("sale-1"))
         self.go("/dm/main/day")
         self.see("#p-sales svg[role=img]")
-        self.assertIn("125,50", self.text("#live-day .totals"))
+        self.see_figure("#live-day .totals strong:has-text('125,50')")
         self.click("#t-sales summary")
         self.service.execute(sale("sale-2"))
-        self.see("#live-day .totals strong:has-text('251,00')")
+        self.see_figure("#live-day .totals strong:has-text('251,00')")
         self.see("#t-sales[open] table")
         self.assertIn("251,00", self.text("#t-sales"))
         with self.page.expect_download() as coming:
@@ -31,11 +31,11 @@ class DayTests(BrowserCase):
         for period in ("week", "month"):
             self.click(f".areas a[href*='period={period}']")
             self.see(f".areas a[href*='period={period}'][aria-current]")
-            self.assertIn("251,00", self.text("#live-day .totals"))
+            self.see_figure("#live-day .totals strong:has-text('251,00')")
         self.click("a:has-text('Раніше')")
-        self.see("#live-day .totals strong:has-text('0,00')")
+        self.see_figure("#live-day .totals strong:has-text('0,00')")
         self.click("a:has-text('Пізніше')")
-        self.see("#live-day .totals strong:has-text('251,00')")
+        self.see_figure("#live-day .totals strong:has-text('251,00')")
 
 
 class FeedTests(BrowserCase):
@@ -53,7 +53,9 @@ class FeedTests(BrowserCase):
         """What is sold or refused comes by itself; filters, pause and scrolling hold; a break is said."""
         self.open_shift(self.service)
         self.sell("sale-1")
-        self.go("/dm/main/feed")
+        # The page has caught up with what was before it.
+        with self.page.expect_response(lambda it: it.request.resource_type == "fetch" and "/dm/main/feed" in it.url):
+            self.go("/dm/main/feed")
         self.see("#feed li:has-text('Продаж № 2: 125,50 грн')")
         self.see("#line:has-text('оновлюються')")
         self.sell("sale-2")

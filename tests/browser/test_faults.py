@@ -101,8 +101,8 @@ class EveryFaultTests(BrowserCase):
             ("concert-v2", {"interface": "tcp"}),
             ("nexo", {"poi_id": "V400m-1", "ca": authority, "server_name": NAME}),
         ):
-            self.add(name, "terminal", name, **self.at(name), **more, wait_s=6)
-        self.asked("PATCH", self.service.device("pos"), {"settings": {"wait_s": 6}})
+            self.add(name, "terminal", name, **self.at(name), **more, wait_s=15)
+        self.asked("PATCH", self.service.device("pos"), {"settings": {"wait_s": 15}})
         key = (self.folder / "tax" / "cashier.p12").read_bytes()
         body, kind = multipart(file=key, password=b"tax-test")
         connection = self.service.connect()

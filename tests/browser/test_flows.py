@@ -279,7 +279,7 @@ class BoardTests(BrowserCase):
         self.click("button[data-task='11']")
         self.click("#sure-z button[value='yes']")
         self.see("#live-standing .badge:has-text('закрита')")
-        self.assertIn("251,00", self.text("#outcome"))
+        self.see("#outcome:has-text('251,00')")
         self.assertEqual([len(self.ledger(kind)) for kind in ("z", "cash_in")], [1, 1])
         self.see("#live-next button.main[data-task='0']")
         self.assertFalse(self.page.is_visible("#amount"))
@@ -340,7 +340,7 @@ class BoardTests(BrowserCase):
         """The service dies in the middle, the page is reloaded, the action is repeated: it is there once."""
         self.scenario({"on": "cash_in", "then": "accept", "delay_ms": 5000})
         self.put_in()
-        self.page.wait_for_timeout(1000)
+        until(lambda: self.ledger("cash_in") or None, "it was not taken")
         self.restart()
         self.see("#pending:not([hidden])")
         self.page.reload()
@@ -368,7 +368,7 @@ class LivePageTests(BrowserCase):
         self.see("#line:has-text('Дані оновлюються автоматично')")
         self.service.execute(sale("sale-1"))
         self.see("#live-registers a:has-text('Продаж № 2')")
-        self.see("#live-today rect.bar")
+        self.see_figure("#live-today rect.bar")
         port = self.service.port
         self.service.process.kill()
         self.service.wait()

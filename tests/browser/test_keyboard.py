@@ -10,7 +10,8 @@ from tests.browser.case import REAL
 from tests.browser.keyboard import KeyboardCase
 from tests.browser.shop import ShopCase
 from tests.certificates import key_pem, make_certificate, make_key, pem
-from tests.prro_shop import container, keys
+from tests.prro_shop import cashier_of_today, container
+from tests.test_service_process import until
 from tests.web_case import sale
 
 
@@ -79,6 +80,7 @@ class DeedTests(KeyboardCase):
         self.outcome_of("Відкрити зміну: Готово")
         # A second press must not do the next step, which is in the place of the button.
         self.see("#outcome:focus")
+        self.see("#amount")
         self.write("#amount", "50")
         self.press("Enter")
         self.outcome_of("Внести готівку: Готово")
@@ -136,15 +138,14 @@ class DeedTests(KeyboardCase):
     def test_settle(self) -> None:
         """A payment in doubt is settled by keys after a question, which gives the focus back when it is closed."""
         terminal = self.service.device("pos")
-        self.service.request("PATCH", terminal, {"settings": {"wait_s": 5}})
-        rules = [{"on": "payment", "then": "lost_after", "delay_ms": 2000}]
+        self.service.request("PATCH", terminal, {"settings": {"wait_s": 10}})
+        rules = [{"on": "payment", "then": "lost_after", "delay_ms": 6000}]
         self.service.request("PUT", f"{terminal}/scenario", {"rules": rules})
         paying = self.service.connect()
         self.addCleanup(paying.close)
         paid = {"ver": 6, "device": "pos", "type": 3, "pay": {"task": 1, "sum": 100}}
         paying.request("POST", "/dm/execute", json.dumps(paid))
-        while b'"payment"' not in self.service.request("GET", f"{terminal}/ledger")[1]:
-            time.sleep(0.1)
+        until(lambda: b'"payment"' in self.service.request("GET", f"{terminal}/ledger")[1] or None, "nothing is paid")
         rules = [{"on": "probe", "then": "unreachable", "times": 0}]
         self.service.request("PUT", f"{terminal}/scenario", {"rules": rules})
         told = json.loads(paying.getresponse().read())
@@ -242,7 +243,7 @@ class DeedTests(KeyboardCase):
         file = {
             "name": "Key-6.pfx",
             "mimeType": "application/octet-stream",
-            "buffer": container(keys().cashier, "сезам"),
+            "buffer": container(cashier_of_today(), "сезам"),
         }
         self.choose_file("#key-form #file-file", file)
         self.write("#password", "сезам")

@@ -13,7 +13,7 @@ from typing import Any
 from dmtwisted.config import PRESENCE_FILE
 from tests.browser.case import REAL, BrowserCase
 from tests.certificates import key_pem, make_certificate, make_key, pem
-from tests.prro_shop import container, keys
+from tests.prro_shop import cashier_of_today, container
 from tests.specification import promises
 from tests.web_case import fiscal
 
@@ -234,7 +234,7 @@ class SigningKeyTests(ServicePageCase):
         self.assertIn("Ключа ще немає", self.text("#live-key"))
         self.click("#key-form button")
         self.see("#file-file[aria-invalid='true']")
-        content = container(keys().cashier, "сезам")
+        content = container(cashier_of_today(), "сезам")
         file: dict[str, Any] = {"name": "Key-6.pfx", "mimeType": "application/octet-stream", "buffer": content}
         self.page.set_input_files("#file-file", file)
         self.fill("#password", "other")

@@ -80,8 +80,9 @@ class Watch:
         if target.name not in _WARM:
             # The first call loads modules and fills caches; it is not measured.
             _WARM.add(target.name)
-            with suppress(Exception):
-                target.check(b"")
+            for first in (b"", data):
+                with suppress(Exception):
+                    target.check(first)
         self._logged.clear()
         before, begun = peak(), time.process_time()
         target.check(data)
