@@ -206,7 +206,9 @@ class FiguresTests(SynchronousTestCase):
         self.assertNoResult(asked)
         self.shop.clock.advance(0.31)
         self.assertEqual([*self.successResultOf(asked)], ["20260920"])
+        self.assertEqual((self.figures.reads([TODAY]), self.figures.reads(["20260920"])), (True, False))
         held.callback(None)
+        self.assertFalse(self.figures.reads([TODAY]))
         self.assertEqual(sum(self.part().sold), 1)
 
     def test_drawn_at_random(self) -> None:
@@ -288,6 +290,29 @@ class PictureTests(PageCase):
             self.assertIn(f"/dm/main/day/{name}?period=day&date=2026-09-21", page.links())
             self.table(name, "?period=month&date=2026-09-21")
         self.get("/dm/main/day/nothing", status=404)
+
+    def test_looks_again(self) -> None:
+        """A page with a figure that is being read anew has the old one, and asks its script to look again."""
+        self.open_shift()
+        self.sell()
+        for path in ("/dm/main/day", "/dm/main/"):
+            self.assertNotIn(b"data-reading", self.request("GET", path).body)
+        real, held = self.shop.store.find_documents, Deferred[None]()
+
+        async def find(query: Any) -> Any:
+            if len(query.kinds) > 1:
+                await held
+            return await real(query)
+
+        self.patch(self.shop.store, "find_documents", find)
+        for path in ("/dm/main/day", "/dm/main/"):
+            connection = self.connect()
+            connection.ask("GET", path)
+            self.shop.clock.advance(0.31)
+            [answer] = connection.answers()
+            self.assertIn(b"125,50", answer.body)
+            self.assertIn(b"data-reading", answer.body)
+        held.callback(None)
 
     def test_compared(self) -> None:
         """A day stands beside the day before and the same weekday of the week before, a week beside that before."""

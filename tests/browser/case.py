@@ -24,7 +24,7 @@ from unittest import SkipTest
 from PIL import Image
 
 from dmtwisted.lab.children import free_port
-from tests.test_service_process import HOST, RUN, ProcessCase, Service, until
+from tests.test_service_process import HOST, RUN, ProcessCase, Service
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -134,17 +134,6 @@ class BrowserCase(ProcessCase):
         # On a page that is just coming things are there before the script that gives them a meaning.
         self.page.wait_for_load_state("load")
         return found
-
-    def see_figure(self, selector: str) -> Any:
-        """Wait until a figure is to be seen: a page that looked before it was counted shows the last one."""
-
-        def looked() -> Any:
-            self.page.evaluate("document.dispatchEvent(new Event('look-again'))")
-            self.page.wait_for_timeout(200)
-            return self.page.query_selector(selector)
-
-        until(looked, f"{selector} is not shown")
-        return self.see(selector)
 
     def text(self, selector: str = "main") -> str:
         """What is to be read there."""

@@ -17,10 +17,10 @@ class DayTests(BrowserCase):
         self.service.execute(sale("sale-1"))
         self.go("/dm/main/day")
         self.see("#p-sales svg[role=img]")
-        self.see_figure("#live-day .totals strong:has-text('125,50')")
+        self.see("#live-day .totals strong:has-text('125,50')")
         self.click("#t-sales summary")
         self.service.execute(sale("sale-2"))
-        self.see_figure("#live-day .totals strong:has-text('251,00')")
+        self.see("#live-day .totals strong:has-text('251,00')")
         self.see("#t-sales[open] table")
         self.assertIn("251,00", self.text("#t-sales"))
         with self.page.expect_download() as coming:
@@ -31,11 +31,11 @@ class DayTests(BrowserCase):
         for period in ("week", "month"):
             self.click(f".areas a[href*='period={period}']")
             self.see(f".areas a[href*='period={period}'][aria-current]")
-            self.see_figure("#live-day .totals strong:has-text('251,00')")
+            self.see("#live-day .totals strong:has-text('251,00')")
         self.click("a:has-text('Раніше')")
-        self.see_figure("#live-day .totals strong:has-text('0,00')")
+        self.see("#live-day .totals strong:has-text('0,00')")
         self.click("a:has-text('Пізніше')")
-        self.see_figure("#live-day .totals strong:has-text('251,00')")
+        self.see("#live-day .totals strong:has-text('251,00')")
 
 
 class FeedTests(BrowserCase):

@@ -368,7 +368,7 @@ class LivePageTests(BrowserCase):
         self.see("#line:has-text('Дані оновлюються автоматично')")
         self.service.execute(sale("sale-1"))
         self.see("#live-registers a:has-text('Продаж № 2')")
-        self.see_figure("#live-today rect.bar")
+        self.see("#live-today rect.bar")
         port = self.service.port
         self.service.process.kill()
         self.service.wait()

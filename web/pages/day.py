@@ -361,6 +361,10 @@ class Figures:
                 self._waiting.remove(waiting)
         return {day: self._days[day] for day in days if day in self._days}
 
+    def reads(self, days: Iterable[str]) -> bool:
+        """Whether some of ``days`` are still being read, so that a later look shows more."""
+        return not {*days}.isdisjoint(self._wanted)
+
     def _is_old(self, day: str, now: int) -> bool:
         known = self._days.get(day)
         if known is None:

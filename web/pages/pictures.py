@@ -364,7 +364,8 @@ async def gallery(
     :raises StoreFailed: when the store does not answer.
     """
     period = period_of(given, core.clock.now())
-    found = await figures.of([key_of(day) for day in (*period.days, *period.before)], patience)
+    keys = [key_of(day) for day in (*period.days, *period.before)]
+    found = await figures.of(keys, patience)
     there = [found[key_of(day)] for day in period.days if key_of(day) in found]
     kinds = kinds_of(core, permit, there)
     asked = given.get("sales") == REAL if given.get("sales") in (REAL, TRAINING) else kinds[0]
@@ -378,6 +379,7 @@ async def gallery(
         "real": real,
         "days": len(period.days),
         "missing": len(period.days) - len(there),
+        "reading": figures.reads(keys),
         "unread": sum(day.unread for day in there),
         "at": max((day.at for day in there), default=0),
     }
@@ -401,6 +403,8 @@ class Today:
     real: bool
     apart: Part | None
     ready: bool
+    reading: bool
+    """Whether a later look shows more."""
 
 
 async def today(core: Core, figures: Figures, permit: Permit) -> Today:
@@ -410,8 +414,9 @@ async def today(core: Core, figures: Figures, permit: Permit) -> Today:
     """
     key = key_of(kyiv(core.clock.now()).date())
     found = [*(await figures.of([key])).values()]
+    reading = figures.reads([key])
     kinds = kinds_of(core, permit, found)
     sums = [total(found, wanted_of(core, permit, real)) for real in kinds]
     hours = hours_of(sums[0].sales)
     drawn = chart([f"{hour}" for hour in hours], [("sales", [sums[0].sales[hour] for hour in hours])])
-    return Today(sums[0], drawn, kinds[0], sums[1] if len(sums) > 1 else None, bool(found))
+    return Today(sums[0], drawn, kinds[0], sums[1] if len(sums) > 1 else None, bool(found), reading)

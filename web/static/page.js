@@ -193,6 +193,11 @@ function listen(again = false) {
 
 document.addEventListener("look-again", () => soon());
 
+// Figures that are still being read: a later look shows more.
+const goOn = () => $("[data-reading]") && soon();
+document.addEventListener("looked", goOn);
+goOn();
+
 if ($("[data-live]") || $("[data-progress]") || $("#outcome")) listen();
 
 // A page that reloads by itself must not keep an unused session alive.
