@@ -196,6 +196,8 @@ $(WINDOWS)/.ready: packaging/pins.txt tools/windows.py
 	PYTHON="$(PYTHON)" packaging/wheels.sh $(WINDOWS)/wheels
 	$(PYTHON) -m tools.windows $(WINDOWS)/python $(WINDOWS)/wheels --wine
 	WINEPREFIX="$(abspath $(WINDOWS))/prefix" WINEDEBUG=-all wineboot --init
+	# COM does not work until the first session of a prefix has ended.
+	WINEPREFIX="$(abspath $(WINDOWS))/prefix" sh -c 'timeout 60 wineserver --wait || wineserver --kill'
 	ln -sfn "$(CURDIR)" $(WINDOWS)/prefix/dosdevices/d:
 	touch $@
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -25,7 +26,9 @@ from dmtwisted.system.environment import environment
 from dmtwisted.terminals.bpos1.driver import NO_LIBRARY, build
 from dmtwisted.terminals.bpos1.settings import Bpos1Settings
 from dmtwisted.terminals.service import TerminalService
+from protocols.terminals.bpos1 import protocol
 from protocols.terminals.bpos1.child import NAME, UNREGISTERED
+from protocols.terminals.bpos1.protocol import Pace
 
 reactor: Any = _reactor
 
@@ -65,7 +68,7 @@ class ComTests(TestCase):
 
     if sys.platform != "win32":
         skip = "only on Windows: COM is a part of it"
-    timeout = 80
+    timeout = 280
     kept: ClassVar[list[ComServer]] = []
     """The one server; it ends with this process."""
 
@@ -78,6 +81,8 @@ class ComTests(TestCase):
         if self.server.taken:
             raise SkipTest(f"there is a real {NAME}")
         self.server.tell(begin=True)
+        # How fast a machine starts a process is no promise of ours.
+        self.patch(protocol, "Pace", partial(Pace, start=60.0))
         self.start()
 
     def start(self, wait_s: float = 40.0) -> None:
