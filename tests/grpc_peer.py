@@ -59,9 +59,9 @@ def serve(options: dict[str, Any]) -> None:
     )
     if "key" in options:
         pair = Path(options["key"]).read_bytes(), Path(options["certificate"]).read_bytes()
-        port = server.add_secure_port("localhost:0", grpc.ssl_server_credentials([pair]))
+        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
     else:
-        port = server.add_insecure_port("localhost:0")
+        port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
     sys.stdin.read()
@@ -70,10 +70,10 @@ def serve(options: dict[str, Any]) -> None:
 
 def ask(options: dict[str, Any]) -> None:
     """Make calls to our server, and print what came of each."""
-    target = f"localhost:{options['port']}"
+    target = f"127.0.0.1:{options['port']}"
     if "root" in options:
         credentials = grpc.ssl_channel_credentials(Path(options["root"]).read_bytes())
-        channel = grpc.secure_channel(target, credentials)
+        channel = grpc.secure_channel(target, credentials, [("grpc.ssl_target_name_override", "localhost")])
     else:
         channel = grpc.insecure_channel(target)
     known = oracle()
@@ -95,7 +95,7 @@ def ask(options: dict[str, Any]) -> None:
 
 def carry(options: dict[str, Any]) -> None:
     """Make calls whose requests are given in hex; print the answers so. Google's library reads and writes both."""
-    channel, known = grpc.insecure_channel(f"localhost:{options['port']}"), oracle()
+    channel, known = grpc.insecure_channel(f"127.0.0.1:{options['port']}"), oracle()
     answers = []
     for method, request in options["calls"]:
         asked, answered = (known[shape.__name__] for shape in METHODS[method])

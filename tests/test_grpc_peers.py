@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.endpoints import TCP4ClientEndpoint
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.ssl import Certificate, KeyPair, PrivateCertificate
 from twisted.internet.utils import getProcessOutputAndValue
@@ -45,6 +46,11 @@ ROOT = Path(__file__).parent.parent
 ANY: Any = reactor
 
 T = TypeVar("T")
+
+
+def here(host: str, port: int) -> TCP4ClientEndpoint:
+    """The server's own address: at the other ones of ``host`` another program may have that port."""
+    return TCP4ClientEndpoint(ANY, "127.0.0.1", port)
 
 
 def result(work: Awaitable[T]) -> Deferred[T]:
@@ -94,7 +100,7 @@ class TheirServerTests(PeerCase):
             self.addCleanup(cleaning)
         self.port = int(self.peer.stdout.readline())
         roots = roots_in(self.certificate.read_bytes()) if secure else None
-        call = CabinetCall(reactor, f"{'https' if secure else 'http'}://localhost:{self.port}", roots)
+        call = CabinetCall(reactor, f"{'https' if secure else 'http'}://localhost:{self.port}", roots, line=here)
         self.addCleanup(pause, 0.05)
         self.addCleanup(call.close)
         return call
@@ -139,7 +145,7 @@ class TheirServerTests(PeerCase):
         """Nothing is sent to a server whose certificate nobody vouches for, or that has another name."""
         self.serve()
         for host, roots in (("localhost", None), ("127.0.0.1", roots_in(self.certificate.read_bytes()))):
-            call = CabinetCall(reactor, f"https://{host}:{self.port}", roots)
+            call = CabinetCall(reactor, f"https://{host}:{self.port}", roots, line=here)
             self.assertIsInstance(await CabinetServer(call, unsigned, 10).info("1"), NotSent)
 
     async def test_leaving(self) -> None:
@@ -192,8 +198,8 @@ class TheirClientTests(PeerCase):
             Certificate.loadPEM(self.certificate.read_bytes()), KeyPair.load(self.key.read_bytes(), 1)
         )
         ports = [
-            ANY.listenTCP(0, factory, interface="localhost"),
-            ANY.listenSSL(0, factory, pair.options(), interface="localhost"),
+            ANY.listenTCP(0, factory, interface="127.0.0.1"),
+            ANY.listenSSL(0, factory, pair.options(), interface="127.0.0.1"),
         ]
         self.plain, self.secure = (port.getHost().port for port in ports)
         for port in ports:
@@ -247,7 +253,7 @@ class TheirClientTests(PeerCase):
     async def test_simulator(self) -> None:
         """The simulated cabinet's server is used by the official client, like the real one."""
         server = CabinetServerSimulator(ANY, [REGISTER])
-        port = ANY.listenTCP(0, CabinetSite(server, ANY), interface="localhost")
+        port = ANY.listenTCP(0, CabinetSite(server, ANY), interface="127.0.0.1")
         self.addCleanup(port.stopListening)
         till, calls = Till(server), []
         for content in (C(t=Kind.OPEN), C(t=Kind.SALE, rows=item())):
