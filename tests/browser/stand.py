@@ -19,6 +19,7 @@ from twisted.web.server import Request
 from dmtwisted.commands.control import Control
 from dmtwisted.commands.servers import LOOPBACK, QuietSite, serve
 from dmtwisted.commands.simulate import SimulateOptions
+from dmtwisted.lab.children import free_port
 
 TERMINALS = ("privatbank-json", "ssi-json", "zvt", "ecr17", "caisse-ap", "concert-v2")
 
@@ -41,8 +42,9 @@ class Outlet(WrappingFactory):
     def __init__(self, reactor: Any, device: Factory) -> None:
         super().__init__(device)
         self._reactor = reactor
-        self._port = reactor.listenTCP(0, self, interface=LOOPBACK)
-        self.number: int = self._port.getHost().port
+        # Nobody takes this one while the plug is out.
+        self.number = free_port()
+        self._port = reactor.listenTCP(self.number, self, interface=LOOPBACK)
 
     def buildProtocol(self, addr: Any) -> Any:
         """The device's side of a line; it may turn the caller away."""
