@@ -219,7 +219,7 @@ class ManagerTests(ProcessCase):
 
     def test_life(self) -> None:
         """Ready means that tasks are accepted; it reports that it lives, reloads at a hangup, and stops."""
-        service = self.spawn(*RUN, "--training", "--state", "state", "--port", "0")
+        service = self.spawn(*RUN, "--training", "--state", "state", "--port", str(free_port()))
         ready = self.hear()
         # Nothing is waited for: the service manager knows, and tills may sell.
         service.port = service._port() or 0

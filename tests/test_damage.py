@@ -14,6 +14,7 @@ from unittest import mock
 from twisted.internet.defer import Deferred
 
 from dmtwisted.core import Core
+from dmtwisted.lab.children import free_port
 from dmtwisted.store.sqlite.damage import main, means_broken_pages, means_damage, quick_look
 from dmtwisted.store.sqlite.memory import MemoryStore
 from dmtwisted.store.values import StoreDamaged
@@ -160,7 +161,7 @@ class FileTests(ProcessCase):
     def start_damaged(self) -> Service:
         """A service that serves and is not ready; its file is what it was."""
         before = self.path.read_bytes()
-        service = self.spawn(*RUN, "--training", "--state", str(self.folder / "state"), "--port", "0")
+        service = self.spawn(*RUN, "--training", "--state", str(self.folder / "state"), "--port", str(free_port()))
         service.port = until(service._port, "no port was printed")
         self.assertEqual(service.request("GET", "/health/ready")[0], 503)
         status, page = service.request("GET", "/dm/main/?lang=en")

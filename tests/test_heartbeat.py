@@ -14,6 +14,7 @@ from unittest import SkipTest
 import msgspec
 
 from dmtwisted.documents.pictures import png_file
+from dmtwisted.lab.children import free_port
 from tests.heartbeat import FILE
 from tests.test_service_process import HOST, PATIENCE, ProcessCase, Service, until
 from tests.web_case import EXECUTE, fiscal, multipart, sale
@@ -110,7 +111,7 @@ class HeartbeatTests(ProcessCase):
         super().setUp()
         if not hasattr(signal, "SIGUSR1"):
             raise SkipTest("the service is asked by a signal that this system does not have")
-        arguments = ("run", "--training", "--state", str(self.folder / "state"), "--port", "0")
+        arguments = ("run", "--training", "--state", str(self.folder / "state"), "--port", str(free_port()))
         self.service = self.spawn("-m", "tests.heartbeat", *arguments)
         self.service.wait_until_ready()
         self.open_shift(self.service)

@@ -25,6 +25,7 @@ from unittest import SkipTest
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from dmtwisted.lab.children import free_port
 from tests.test_new_user import values
 from tests.test_service_process import HOME, HOST, RUN, Service
 
@@ -85,7 +86,7 @@ class _Carrier(BaseHTTPRequestHandler):
 def shared() -> tuple[Path, Service]:
     """A service in training mode for all of these tests, and its folder; both end with this process."""
     folder = Path(tempfile.mkdtemp(prefix="dmtwisted-programs-"))
-    service = Service(folder, (*RUN, "--training", "--state", str(folder / "state"), "--port", "0"))
+    service = Service(folder, (*RUN, "--training", "--state", str(folder / "state"), "--port", str(free_port())))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     atexit.register(service.end)
     service.wait_until_ready()

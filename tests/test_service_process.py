@@ -207,7 +207,8 @@ class ProcessCase(SynchronousTestCase):
 
     def run_service(self, *options: str) -> Service:
         """A service in training mode that is ready, on the state that the last one left."""
-        service = self.spawn(*RUN, "--training", "--state", str(self.folder / "state"), "--port", "0", *options)
+        given = (*RUN, "--training", "--state", str(self.folder / "state"), "--port", str(free_port()))
+        service = self.spawn(*given, *options)
         service.wait_until_ready()
         return service
 

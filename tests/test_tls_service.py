@@ -15,6 +15,7 @@ from unittest import SkipTest
 
 from dmtwisted.access.authority import issue, make_authority
 from dmtwisted.access.certificates import Identity
+from dmtwisted.lab.children import free_port
 from tests.certificates import key_pem, make_key
 from tests.specification import promises
 from tests.test_service_process import HOST, PATIENCE, ProcessCase, Service, send, until
@@ -66,7 +67,7 @@ class HttpsCase(ProcessCase):
     def start(self) -> Service:
         """A service that has just been started."""
         text = (
-            f'[server]\nhost = "{self.host}"\nport = 0\n[service]\ntraining = true\n'
+            f'[server]\nhost = "{self.host}"\nport = {free_port()}\n[service]\ntraining = true\n'
             '[tls]\ncertificate = "desk.pem"\nkey = "desk.key"\n'
         )
         return self.spawn("-c", START, self.config(text))

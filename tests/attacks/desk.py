@@ -23,7 +23,7 @@ from typing import Any
 from twisted.internet.address import IPv4Address
 
 from dmtwisted.config import ServerConfig
-from dmtwisted.lab.children import family
+from dmtwisted.lab.children import family, free_port
 from tests.attacks.variants import Stage
 from tests.shop import Shop
 from tests.test_service_process import HOST, RUN, Service
@@ -248,9 +248,10 @@ class ProcessDesk(Desk):
         self._folder = TemporaryDirectory(prefix="dmtwisted-attacks-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
         config = folder / "dm.toml"
-        config.write_text(f"[server]\nhardened = {str(stage is Stage.HARDENED).lower()}\n", "utf-8")
+        hardened = str(stage is Stage.HARDENED).lower()
+        config.write_text(f"[server]\nport = {free_port()}\nhardened = {hardened}\n", "utf-8")
         self.state = folder / "state"
-        command = (*RUN, "--training", "--config", str(config), "--state", str(self.state), "--port", "0", *options)
+        command = (*RUN, "--training", "--config", str(config), "--state", str(self.state), *options)
         self.service = Service(folder, command)
         try:
             self.service.wait_until_ready()

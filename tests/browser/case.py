@@ -92,8 +92,7 @@ class BrowserCase(ProcessCase):
 
     def start(self, *options: str) -> Service:
         """The service on its address, on the state that the last one left."""
-        given = f'[server]\nhost = "{self.host}"\nport = {free_port()}\n'
-        return self.run_service("--config", self.config(given), *options)
+        return self.run_service("--config", self.config(f'[server]\nhost = "{self.host}"\n'), *options)
 
     def restart(self) -> None:
         """Kill the service as a power cut does, and start it again on its port."""
@@ -174,7 +173,7 @@ def _first_state() -> Path:
     """
     folder = Path(mkdtemp(prefix="dmtwisted-browser-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    service = Service(folder, [*RUN, "--training", "--state", str(folder / "state"), "--port", "0"])
+    service = Service(folder, [*RUN, "--training", "--state", str(folder / "state"), "--port", str(free_port())])
     try:
         service.wait_until_ready()
         service.process.terminate()

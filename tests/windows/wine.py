@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from unittest import SkipTest
 
+from dmtwisted.lab.children import free_port
 from tests.test_service_process import HOME, PATIENCE, RUN, ProcessCase, Service, until
 from tests.windows_suite import PYTHON, WINDOWS, environment, missing
 
@@ -183,7 +184,7 @@ class WineCase(ProcessCase):
 
     def windows_service(self, trust: ssl.SSLContext | None = None) -> WindowsService:
         """A service in training mode that is ready."""
-        service = self.spawn(*RUN, "--training", "--state", "state", "--port", "0")
+        service = self.spawn(*RUN, "--training", "--state", "state", "--port", str(free_port()))
         service.trust = trust
         service.wait_until_ready()
         return service
