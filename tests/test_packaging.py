@@ -297,6 +297,16 @@ class PackageTests(SynchronousTestCase):
         self.assertIn(f"Depends: {pythons}, libc6", output)
 
 
+class SearchTests(SynchronousTestCase):
+    """Where an installation looks for packages."""
+
+    def test_links(self) -> None:
+        """It passes over `build/`: the search follows links, and the Wine prefix has one to the whole disk."""
+        setup = RawConfigParser()
+        setup.read(ROOT / "setup.cfg", "utf-8")
+        self.assertIn("build.*", setup["options.packages.find"]["exclude"].split())
+
+
 class ContainerTests(SynchronousTestCase):
     """The container file."""
 
