@@ -25,6 +25,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dmtwisted.lab.children import free_port
 from tests.oracle import CASH, PAY_TYPES, Group, Tax, Till, calculate, discounted, goods
 
 ROOT = Path(__file__).parent.parent
@@ -611,7 +612,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--pictures", type=Path, help="a folder for pictures of some of the paper")
     chosen = options.parse_args(arguments)
     try:
-        with service(chosen.port) as port:
+        with service(chosen.port or free_port()) as port:
             desk = Desk(port, chosen.quiet, chosen.pictures)
             day = Day(desk)
             try:
