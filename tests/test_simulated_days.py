@@ -71,6 +71,9 @@ class SoakTests(SynchronousTestCase):
     def test_nothing_grows(self) -> None:
         """Ordinary work leaves nothing in the service's memory, and all books agree after it."""
         told = list[str]()
+        # What a process keeps of its first day is not growth, and this may be the first one here.
+        soak(1, 0.75, told.append)
+        told.clear()
         self.assertEqual(soak(1, 0.75, told.append), [])
         self.assertEqual(len(told), 10)
 
